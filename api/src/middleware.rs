@@ -81,7 +81,8 @@ pub(crate) fn handle_request(
     };
     routed.map(move |mut response| {
         // The quota is refunded for server errors, and for mistakes of the client that are found only after admission:
-        // a 400, 406, 408, 413 or 415, or a 429 for too many streams. A mistake found before admission is not charged to the quota.
+        // a 400, 406, 408, 413 or 415, or a 429 for too many streams. A mistake found before admission is not charged to
+        // the quota.
         let is_late_mistake = matches!(
             response.status(),
             StatusCode::BAD_REQUEST

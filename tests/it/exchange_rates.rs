@@ -57,6 +57,12 @@ async fn a_fund_in_pence_that_pays_dollars_has_a_yield() -> Result<()> {
     let unknown = metrics(&api, &key, "").await?;
     assert_eq!((&unknown["yield_ttm"], &unknown["currency"]), (&Value::Null, &json!("USD")), "{unknown}");
     assert!(flags(&unknown).contains(&"fx_missing"), "{unknown}");
+    let growth = async || api.get("/v1/stocks/USDF/growth?start_date=2024-06-19", Some(&key)).await?.json();
+    let missing = growth().await?;
+    assert_eq!(
+        (&missing["data"], &missing["meta"]["warnings"][0]["code"]),
+        (&json!([]), &json!("fx_missing"))
+    );
     let run = load_rates(&app, "rates", RATES).await?;
     // 0.50 / 1.25 = 0.40 pounds, and 0.40 / 40 = 1 %.
     let known = wait_for_yield(&api, &key, &json!("1")).await?;
@@ -68,6 +74,10 @@ async fn a_fund_in_pence_that_pays_dollars_has_a_yield() -> Result<()> {
     let path = "/v1/prices/USDF?adjustment=all&start_date=2024-06-19&end_date=2024-06-19&decimals=string";
     let history = api.get(path, Some(&key)).await?.json()?;
     assert_eq!(history["data"][0]["close"], "39.6", "{history}");
+
+    // 250 shares, 100 pounds of dividends.
+    let grown = growth().await?;
+    assert_eq!(grown["data"][1]["dividends"], 100, "{grown}");
 
     // A corrected rate derives the fund again, and nothing else.
     let before = api.get("/v1/stocks/USDF/metrics", Some(&key)).await?.json()?;

@@ -67,8 +67,8 @@ impl ParameterReader<'_> {
         Output { format, text_decimals, columns, fields }
     }
 
-    /// Reads `fields`, at most `most` names, which must be in `columns`. The OpenAPI document also lists `others`, which are valid only
-    /// in CSV.
+    /// Reads `fields`, at most `most` names, which must be in `columns`. The OpenAPI document also lists `others`, which
+    /// are valid only in CSV.
     fn read_fields(
         &mut self,
         columns: &'static [&'static str],

@@ -28,7 +28,10 @@ use crate::render::rows;
 use crate::routes::conversion::{Conversion, ConvertibleColumns, payment_rate};
 use crate::routes::endpoint;
 use converted_income::ConvertedIncome;
-use position::{ConvertiblePayment, HoldingIncome, IncomeGap, IncomePayment, Position, find_positions};
+use position::{
+    ConvertiblePayment, HoldingIncome, IncomeGap, IncomePayment, Position, find_positions,
+    remove_translations,
+};
 use totals::{IncomeMonth, IncomeTotal, MONTHS, months, totals};
 
 const PAYMENTS: &str = include_str!("../../queries/portfolio/payments.sql");
@@ -91,10 +94,15 @@ async fn render_income(context: HandlerContext<IncomeParameters>) -> Result<Rend
     let symbols: Vec<&str> = positions.iter().map(|position| position.stock.symbol.as_str()).collect();
     let statement = transaction.prepare_cached(PAYMENTS).await?;
     let rows = transaction.query(&statement, &[&symbols, &from, &until]).await?;
+    let mut dividends = lookup::rows_with_symbol::<DividendRow>(&rows)?;
+    remove_translations(&mut dividends, |symbol| {
+        let position = positions.iter().find(|position| position.stock.symbol == symbol);
+        position?.stock.dividend_currency.as_ref()
+    });
     let mut payments = Vec::new();
-    for dividend in lookup::rows_with_symbol::<DividendRow>(&rows)? {
-        let position = positions.iter_mut().find(|position| position.stock.symbol == dividend.symbol);
-        if let Some(position) = position.filter(|position| position.has_currency(&dividend.currency)) {
+    for dividend in dividends {
+        if let Some(position) = positions.iter_mut().find(|position| position.stock.symbol == dividend.symbol)
+        {
             payments.extend(IncomePayment::of(position, dividend));
         }
     }

@@ -8,17 +8,21 @@ pub(crate) mod growth;
 pub(crate) mod history;
 pub(crate) mod market;
 
+use std::ops::Range;
 use std::slice;
 use std::sync::{Arc, LazyLock};
 
+use ::market::day::day_number;
 use ::market::decimal::ExactDecimal;
-use ::market::metrics::{AdjustmentFactor, DerivedRows};
+use ::market::metrics::{AdjustmentFactor, CloseSeries, DerivedRows};
 use ::market::price::{
     AdjustedBars, CumulativeFactors, PriceBasis, PriceColumn, PriceEncoder, PriceFormat, PricePoint, RawBars,
     RowLabels, SessionRange,
 };
 use ::market::row::JsonColumn;
+use chrono::NaiveDate;
 use codec::bars::PackedBars;
+use rust_decimal::Decimal;
 use serde::Serialize;
 use tokio_postgres::Row;
 use utoipa::ToSchema;
@@ -121,6 +125,21 @@ pub(super) struct SecurityPrices {
 }
 
 impl SecurityPrices {
+    /// Indexes of the bars from one day to another; `None` is the newest bar.
+    pub(super) fn bars_between(&self, start: NaiveDate, end: Option<NaiveDate>) -> Range<usize> {
+        let index_after = |day: i32| self.bars.day.partition_point(|known| *known < day);
+        let first = index_after(day_number(start));
+        let last = end.map_or(self.bars.len(), |end| index_after(day_number(end) + 1));
+        first..last.max(first)
+    }
+
+    /// Closes of all bars, with the adjustment factors between them.
+    pub(super) fn with_closes<T>(&self, run: impl FnOnce(&CloseSeries<'_>) -> T) -> T {
+        let bars = &self.bars;
+        let close = |index: usize| Decimal::new(bars.close[index], bars.scale[index].into());
+        run(&CloseSeries { days: &bars.day, close: &close, factors: &self.factors })
+    }
+
     /// Appends one row for each period. `exchange` is an encoded value, for rows with the column `exchange`.
     pub(super) fn encode(
         &self,

@@ -58,8 +58,8 @@ impl SectorMembers {
         self.touched.extend(slug);
     }
 
-    /// Writes the statistics of the sectors whose members changed since the last call, in the reporting currency `currency`. Without a market date, no sector
-    /// has members.
+    /// Writes the statistics of the sectors whose members changed since the last call. Sums are in the reporting currency
+    /// `currency`. Without a market date, no sector has members.
     pub(crate) async fn write_touched(
         &mut self,
         transaction: &Transaction<'_>,

@@ -30,7 +30,7 @@ use crate::view::{BatchId, BatchOwners, LoggedBatch, RunStates, View};
 
 pub use crate::view::{BatchIndex, EmptyBatchIndex};
 use rates::{currencies_of, pairs_of};
-use stored_rows::{StoredRecords, StoredYear};
+use stored_rows::{FeedYear, StoredRecords, StoredYear};
 
 const FACTS: &str = include_str!("../queries/past/facts.sql");
 const ROWS: &str = include_str!("../queries/past/rows.sql");
@@ -379,22 +379,6 @@ impl FactHistory {
             batches.extend(year.batches().map_err(damaged_bars(symbol))?);
         }
         Ok(batches)
-    }
-}
-
-/// Calendar year in which a source has dividends, and the log sequences between which it had them.
-#[derive(Debug)]
-struct FeedYear {
-    source: String,
-    year: i32,
-    from: i64,
-    /// First sequence at which all these dividends were hidden; `None` if some are visible.
-    to: Option<i64>,
-}
-
-impl FeedYear {
-    fn is_known_at(&self, sequence: i64) -> bool {
-        self.from <= sequence && self.to.is_none_or(|to| to > sequence)
     }
 }
 

@@ -727,8 +727,9 @@ export interface paths {
         };
         /**
          * Growth of an amount
-         * @description Value of an amount that was invested in a security, at the start and by period, oldest first. Splits are applied, and dividends
-         *     are reinvested at the close of their ex-date, as in the total return. Numbers of shares have fractions.
+         * @description Value of an amount that was invested in a security, at the start and by period, oldest first. Splits are applied,
+         *     and dividends are reinvested at the close of their ex-date, as in the total return. Numbers of shares have
+         *     fractions.
          */
         get: operations["stocks_by_symbol_growth"];
         put?: never;

@@ -56,9 +56,9 @@ pub(crate) struct ApiExample {
     /// Quote and metrics of the security, in which decimals are strings.
     pub(crate) quote: Value,
     pub(crate) metrics: Value,
-    /// Sample value for form fields that expect the symbol of a fund; empty if there is no fund.
+    /// Sample value for form fields that expect the symbol of a fund; empty without a fund.
     pub(crate) fund: String,
-    /// Sample value for form fields that expect the name of a sector; empty if there is no sector.
+    /// Sample value for form fields that expect the name of a sector; empty without a sector.
     pub(crate) sector: String,
 }
 

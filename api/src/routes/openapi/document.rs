@@ -234,7 +234,7 @@ fn reference_row_schemas(schemas: &mut Value) {
 }
 
 /// Headers of a response with this status, as references to `components/headers`. `keyed` is true if the endpoint needs
-/// an API key. Only a GET that is no stream may be stored by the client.
+/// an API key. The client may store only the response of a GET that is not a stream.
 fn headers(status: &str, keyed: bool, is_stream: bool, is_get: bool) -> Value {
     let quota: &[&str] = &["X-Quota-Limit", "X-Quota-Remaining", "X-Quota-Reset"];
     let own: &[&str] = match status {

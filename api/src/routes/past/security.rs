@@ -112,7 +112,7 @@ pub(crate) async fn explain_past_security(
 }
 
 /// Derives the metrics of the first symbol of the query on several market dates. Returns `None` if the symbol is unknown.
-/// Beta is unknown on all dates but the newest.
+/// Betas are not valid, because they need the benchmark's returns of each date.
 pub(crate) async fn derive_metrics_on(
     generation: &ServedGeneration,
     mut query: PastQuery,
@@ -123,7 +123,7 @@ pub(crate) async fn derive_metrics_on(
         let found = symbols.first().map(|spellings| derivation.find(spellings)).transpose()?.flatten();
         let Some(FoundSecurity { history, .. }) = found else { return Ok(None) };
         let metrics = |day: &NaiveDate| {
-            Ok::<_, ApiError>(metrics::derive(&history, &derivation.context(*day)?).metrics)
+            Ok::<_, ApiError>(Derivation::new(&history, &derivation.context(*day)?).metrics())
         };
         days.iter().map(metrics).collect::<Result<Vec<_>, _>>().map(Some)
     })

@@ -8,7 +8,7 @@ use market::metrics::prices::adjustment::{Ratio, SplitEvent, Splits};
 use market::row::{DividendRow, SplitRow, SplitType, StockRow};
 use rust_decimal::Decimal;
 
-use super::position::{HOLDINGS, IncomeGap};
+use super::position::{HOLDINGS, IncomeGap, remove_translations};
 use super::share_count::AccountSecurity;
 use super::tax::TaxRates;
 use crate::read::{DataVersion, QueryError, ServedGeneration, lookup};
@@ -66,7 +66,9 @@ pub(super) async fn load_events(
 
     let mut events: HashMap<String, DistributionEvents> = HashMap::new();
     add_splits(&mut events, lookup::rows_with_symbol(&splits)?);
-    add_dividends(&mut events, &lookup::rows_with_symbol(&dividends)?, &stocks);
+    let mut rows = lookup::rows_with_symbol(&dividends)?;
+    remove_translations(&mut rows, |symbol| stocks.get(symbol)?.dividend_currency.as_ref());
+    add_dividends(&mut events, rows);
     let (mut gaps, mut untaxed) = (Vec::new(), Vec::new());
     for stock in symbols.iter().filter_map(|symbol| stocks.get(symbol)) {
         gaps.extend(IncomeGap::of_unknown_dividends(stock));
@@ -96,26 +98,12 @@ fn add_splits(events: &mut HashMap<String, DistributionEvents>, rows: Vec<SplitR
     }
 }
 
-/// Adds the dividends, which are in the order of symbols, ex-dates and types. If a payment has rows in two currencies, only
-/// the row in the currency of the security's dividends counts (R39).
-fn add_dividends(
-    events: &mut HashMap<String, DistributionEvents>,
-    rows: &[DividendRow],
-    stocks: &HashMap<String, StockRow>,
-) {
-    let is_same = |a: &DividendRow, b: &DividendRow| {
-        (&a.symbol, a.ex_date, a.r#type) == (&b.symbol, b.ex_date, b.r#type)
-    };
-    for of_day in rows.chunk_by(is_same) {
-        let currency = of_day.first().and_then(|row| stocks.get(&row.symbol)?.dividend_currency.as_ref());
-        let is_declared = |row: &&DividendRow| currency == Some(&row.currency);
-        let has_declared = of_day.iter().any(|row| is_declared(&row));
-        for row in of_day.iter().filter(|row| !has_declared || is_declared(row)) {
-            let security = events.entry(row.symbol.clone()).or_default();
-            match row.r#type {
-                DividendType::SpinOff => security.spin_offs.push(row.ex_date),
-                _ => security.dividends.push(row.clone()),
-            }
+fn add_dividends(events: &mut HashMap<String, DistributionEvents>, rows: Vec<DividendRow>) {
+    for row in rows {
+        let security = events.entry(row.symbol.clone()).or_default();
+        match row.r#type {
+            DividendType::SpinOff => security.spin_offs.push(row.ex_date),
+            _ => security.dividends.push(row),
         }
     }
     for security in events.values_mut() {
@@ -123,7 +111,7 @@ fn add_dividends(
     }
 }
 
-/// Warning about securities whose country has no tax rate; `None` if there is no such security.
+/// Warning about securities without a tax rate; `None` if each has one.
 fn untaxed_warning(symbols: &[&str]) -> Option<Warning> {
     let message = match symbols {
         [] => return None,

@@ -1,5 +1,7 @@
 //! Position of a portfolio: a security with its holding, its payments and its income.
 
+use std::collections::HashSet;
+
 use chrono::NaiveDate;
 use deadpool_postgres::Transaction;
 use market::decimal::ExactDecimal;
@@ -107,12 +109,6 @@ impl Position {
         self.stock.dividend_currency.as_ref().unwrap_or(&self.stock.currency)
     }
 
-    /// True if `currency` is the currency of the security's dividends, or if that currency is unknown. A payment may
-    /// have a second row in another currency (R39). The second row must not be counted.
-    pub(super) fn has_currency(&self, currency: &str) -> bool {
-        self.stock.dividend_currency.as_ref().is_none_or(|known| known == currency)
-    }
-
     /// True if dividends and price have the same currency, so that yields exist.
     pub(super) fn has_one_currency(&self) -> bool {
         self.currency() == self.stock.currency
@@ -136,6 +132,18 @@ impl Position {
         let found = found.into_iter().filter(|(_, is_missing)| *is_missing);
         found.map(|(reason, _)| IncomeGap { symbol: stock.symbol.clone(), reason }).collect()
     }
+}
+
+/// Removes the second row of each payment that has rows in two currencies (R39). The row in the currency of the security's
+/// dividends, which `currency_of` returns for its symbol, remains.
+pub(super) fn remove_translations<'a>(
+    rows: &mut Vec<DividendRow>,
+    currency_of: impl Fn(&str) -> Option<&'a String>,
+) {
+    let key = |row: &DividendRow| (row.symbol.clone(), row.ex_date, row.r#type);
+    let is_declared = |row: &DividendRow| currency_of(&row.symbol) == Some(&row.currency);
+    let declared: HashSet<_> = rows.iter().filter(|row| is_declared(row)).map(key).collect();
+    rows.retain(|row| is_declared(row) || !declared.contains(&key(row)));
 }
 
 /// Positions of the known symbols, in request order.

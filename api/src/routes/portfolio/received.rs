@@ -30,7 +30,7 @@ use crate::routes::endpoint;
 
 pub(crate) const PATH: &str = "/v1/portfolio/dividends";
 /// Maximum number of payments of a response.
-const MAX_PAYMENTS: usize = 100_000;
+const MAX_PAYMENTS: u32 = 100_000;
 static COLUMNS: LazyLock<ConvertibleColumns> =
     LazyLock::new(|| ConvertibleColumns::of(ReceivedDividend::COLUMNS));
 
@@ -106,8 +106,10 @@ async fn render_dividends(
     let basis = (asked.quantity_basis == Some("today")).then_some(today);
     let owned = group_by_account(transactions, &resolved, basis);
     let days = [window.start.min(first_of_twelve_months(today)), window.end.max(today)];
-    let loaded = load_events(&context.generation, &owned, days, limit() + 1, asked.tax.as_ref()).await?;
-    if loaded.row_count > MAX_PAYMENTS {
+    let loaded =
+        load_events(&context.generation, &owned, days, i64::from(MAX_PAYMENTS) + 1, asked.tax.as_ref())
+            .await?;
+    if loaded.row_count > MAX_PAYMENTS as usize {
         return Err(too_many_payments());
     }
     if !asked.short {
@@ -120,7 +122,7 @@ async fn render_dividends(
         let payments =
             events.payments_to(one).ok_or_else(|| refused(TRANSACTIONS, "has too large amounts"))?;
         all.extend(payments);
-        if all.len() > MAX_PAYMENTS {
+        if all.len() > MAX_PAYMENTS as usize {
             return Err(too_many_payments());
         }
     }
@@ -134,7 +136,7 @@ async fn render_dividends(
 
     let mut gaps: Vec<IncomeGap> = missing.iter().map(|symbol| IncomeGap::unknown(symbol)).collect();
     gaps.extend(loaded.gaps);
-    let mut list = ListMeta::new(&loaded.version, rows.len(), limit(), None);
+    let mut list = ListMeta::new(&loaded.version, rows.len(), MAX_PAYMENTS.into(), None);
     list.set_missing(missing);
     list.warnings.iter_mut().for_each(|warning| warning.param = Some(TRANSACTIONS));
     list.warnings.extend(spin_off_warnings(&owned, &loaded.events, &window));
@@ -146,10 +148,6 @@ async fn render_dividends(
 
 /// Name of the list of transactions in errors and warnings.
 const TRANSACTIONS: &str = "transactions";
-
-fn limit() -> i64 {
-    i64::try_from(MAX_PAYMENTS).unwrap_or(i64::MAX)
-}
 
 fn refused(param: &str, error: &str) -> ApiError {
     ParameterErrors::Parameters(vec![body_error(param, error)]).into()

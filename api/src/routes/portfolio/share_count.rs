@@ -81,7 +81,7 @@ impl AccountSecurity {
         counts
     }
 
-    /// First sale of more shares than the account has; `None` if there is no such sale.
+    /// First sale of more shares than the account has; `None` without such a sale.
     pub(super) fn find_oversale(&self, splits: &Splits) -> Option<&Transaction> {
         let mut shares = ShareCount { splits, sums: Vec::new() };
         self.transactions.iter().find(|transaction| {

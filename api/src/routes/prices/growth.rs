@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use chrono::NaiveDate;
-use market::day::{date_of, day_number};
+use market::day::date_of;
 use market::decimal::ExactDecimal;
-use market::metrics::{CloseSeries, GrowthPoint, Investment, annualized_return, growth_of_amount};
+use market::metrics::{GrowthPoint, Investment, annualized_return, growth_of_amount};
 use market::price::Interval;
 use market::row::TableRow;
 use market::table_row;
@@ -24,6 +24,8 @@ use crate::render::envelope::{ListMeta, Warning};
 use crate::render::rows;
 use crate::routes::endpoint;
 
+/// Maximum number of rows: more weeks than any history has.
+const MAX_ROWS: i64 = 10_000;
 const INTERVALS: &[Interval] = &[Interval::Weekly, Interval::Monthly, Interval::Quarterly, Interval::Yearly];
 
 table_row! {
@@ -95,8 +97,9 @@ parameters! {
 endpoint! {
     /// Growth of an amount
     ///
-    /// Value of an amount that was invested in a security, at the start and by period, oldest first. Splits are applied, and dividends
-    /// are reinvested at the close of their ex-date, as in the total return. Numbers of shares have fractions.
+    /// Value of an amount that was invested in a security, at the start and by period, oldest first. Splits are applied,
+    /// and dividends are reinvested at the close of their ex-date, as in the total return. Numbers of shares have
+    /// fractions.
     get "/v1/stocks/{symbol}/growth", tag "Stocks", returns "Growth by period",
     growth(Access<Free, GrowthParameters>) -> GrowthAnswer { respond(render) }
 }
@@ -115,40 +118,35 @@ async fn render(context: HandlerContext<GrowthParameters>) -> Result<RenderedBod
     };
     let (version, series) = context.read_as_known(asked.knowledge.as_ref(), live, past).await?;
     let grown = grow(asked, &series, start);
-    let mut list = ListMeta::new(&version, 0, 0, None);
+    let rows = grown.as_deref().unwrap_or_default();
+    let mut list = ListMeta::new(&version, rows.len(), MAX_ROWS, None);
     list.known_at = context.known_at;
     list.set_depth(context.depth_without(asked.start_date), context.today);
     if grown.is_none() {
         let message = "A distribution is in another currency than the prices, and no exchange rate is known";
         list.warnings.push(Warning { code: "fx_missing", message: message.to_owned(), param: None });
     }
-    let rows = grown.unwrap_or_default();
-    (list.count, list.limit) = (rows.len(), i64::try_from(rows.len()).unwrap_or(i64::MAX));
     let SecurityPrices { symbol, currency, .. } = series;
     let meta = GrowthMeta { list, symbol, currency };
-    Ok(RenderedBody { body: rows::render_list(&asked.output, &rows, &meta)?, version, next_cursor: None })
+    Ok(RenderedBody { body: rows::render_list(&asked.output, rows, &meta)?, version, next_cursor: None })
 }
 
 /// Rows of the investment. `None` if a distribution has no rate to the currency of the prices.
 fn grow(asked: &GrowthParameters, series: &SecurityPrices, start: NaiveDate) -> Option<Vec<GrowthRow>> {
     let bars = &series.bars;
-    let first = bars.day.partition_point(|day| *day < day_number(start));
-    let end =
-        asked.end_date.map_or(bars.len(), |end| bars.day.partition_point(|day| *day <= day_number(end)));
-    let periods = asked.interval.periods(&bars.day, first..end.max(first));
-    let close = |index: usize| Decimal::new(bars.close[index], bars.scale[index].into());
-    let closes = CloseSeries { days: &bars.day, close: &close, factors: &series.factors };
+    let range = series.bars_between(start, asked.end_date);
+    let periods = asked.interval.periods(&bars.day, range.clone());
     let GrowthParameters { amount, contribution, reinvest, .. } = *asked;
-    let points = growth_of_amount(&closes, &periods, Investment { amount, contribution, reinvest })?;
+    let investment = Investment { amount, contribution, reinvest };
+    let points = series.with_closes(|closes| growth_of_amount(closes, &periods, investment))?;
     let row = |point: &GrowthPoint| {
-        let GrowthPoint { session, shares, invested, dividends, value } = *point;
-        let date = date_of(bars.day[session]);
-        let days = i64::from(bars.day[session] - bars.day[first]);
+        let GrowthPoint { session, price, shares, invested, dividends, value } = *point;
+        let days = i64::from(bars.day[session] - bars.day[range.start]);
         let yearly = annualized_return(amount, value, days).filter(|_| contribution.is_zero());
         let gain = value.checked_sub(invested).and_then(|gain| gain.checked_mul(Decimal::ONE_HUNDRED));
         GrowthRow {
-            date,
-            price: ExactDecimal(close(session).normalize()),
+            date: date_of(bars.day[session]),
+            price: ExactDecimal(price.normalize()),
             shares: ExactDecimal(shares.normalize()),
             invested: invested.into(),
             dividends: ExactDecimal::amount(dividends),

@@ -6,10 +6,8 @@ use std::sync::Arc;
 use chrono::{DateTime, Datelike, Days, Months, NaiveDate, Utc};
 use market::day::{date_of, day_number};
 use market::decimal::{ExactDecimal, round};
-use market::metrics::CloseSeries;
 use market::price::{Interval, PriceBasis, SessionRange};
 use market::text_enum;
-use rust_decimal::Decimal;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -211,7 +209,7 @@ async fn render(context: HandlerContext<PricesParameters>) -> Result<RenderedBod
 }
 
 /// Reads the prices of the current version in the calendar years of two days, and the time at which their adjustment
-/// factors last changed. `None` is no limit.
+/// factors last changed. `None`: the years are not limited.
 pub(super) async fn find_served_prices(
     generation: &ServedGeneration,
     symbol: &RequestedSymbol,
@@ -244,10 +242,8 @@ fn page(
 ) -> Result<RenderedBody, ApiError> {
     let asked = &context.parameters;
     let bars = &series.bars;
-    let first = bars.day.partition_point(|day| *day < day_number(start));
-    let end =
-        asked.end_date.map_or(bars.len(), |end| bars.day.partition_point(|day| *day <= day_number(end)));
-    let mut periods = asked.interval.periods(&bars.day, first..end.max(first));
+    let range = series.bars_between(start, asked.end_date);
+    let mut periods = asked.interval.periods(&bars.day, range.clone());
     if asked.page.direction() == Direction::Descending {
         periods.reverse();
     }
@@ -257,7 +253,7 @@ fn page(
     let next_cursor = periods.last().filter(|_| more).map(|last| asked.page.cursor(&key(last), &signer));
     let mut body = rows::list_opening(&asked.output)?;
     series.encode(&price_encoder(&asked.output), asked.adjustment, b"", periods, &mut body);
-    let total_return = total_return(series, first..end.max(first));
+    let total_return = total_return(series, range);
     let mut list = ListMeta::new(&series.version, periods.len(), asked.page.limit, next_cursor.clone());
     list.known_at = context.known_at;
     let is_limited_by_tier = asked.start_date.or(asked.range).is_none();
@@ -291,10 +287,7 @@ fn page_periods<'p>(periods: &'p [SessionRange], days: &[i32], page: &Page) -> (
 }
 
 fn total_return(series: &SecurityPrices, range: Range<usize>) -> Option<ExactDecimal> {
-    let bars = &series.bars;
-    let close = |index: usize| Decimal::new(bars.close[index], bars.scale[index].into());
-    let closes = CloseSeries { days: &bars.day, close: &close, factors: &series.factors };
     let last = range.end.checked_sub(1).filter(|last| *last >= range.start)?;
-    market::metrics::total_return(&closes, range.start, last)
-        .map(|value| ExactDecimal::percent(round(value, 18)))
+    let total = series.with_closes(|closes| market::metrics::total_return(closes, range.start, last));
+    total.map(|value| ExactDecimal::percent(round(value, 18)))
 }

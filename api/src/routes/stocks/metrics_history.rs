@@ -4,7 +4,7 @@ use std::sync::{Arc, LazyLock};
 
 use chrono::{Datelike, Months, NaiveDate};
 use market::metrics::calendar::session_on_or_before;
-use market::row::Metrics;
+use market::row::{Metrics, TableRow};
 use market::text_enum;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -23,47 +23,23 @@ use crate::routes::past::security::{PastQuery, derive_metrics_on};
 const MAX_FIGURES: usize = 12;
 /// Maximum number of points in a response.
 const MAX_POINTS: usize = 600;
-/// Figures of a security on a day. Beta is left out, because it needs the benchmark's returns of each day.
-const FIGURES: [&str; 35] = [
-    "price",
-    "dps_ttm",
-    "dps_ttm_total",
-    "dps_forward",
-    "dividend_yield",
-    "yield_ttm",
-    "yield_ttm_total",
-    "yield_forward",
-    "yield_5y_avg",
-    "yield_5y_high",
-    "yield_5y_low",
-    "ttm_payment_count",
-    "payments_per_year",
-    "payout_ratio",
-    "fcf_payout_ratio",
-    "dividend_cover",
-    "growth_1y",
-    "growth_3y",
-    "growth_5y",
-    "growth_10y",
-    "increase_streak_years",
-    "payment_streak_years",
-    "streak_started",
-    "latest_increase_percent",
-    "cuts_10y",
-    "payment_count",
-    "chowder_number",
-    "total_return_1y",
-    "total_return_5y",
-    "volatility_1y",
-    "dividend_status",
-    "yield_basis",
-    "frequency",
-    "safety",
-    "flags",
+/// Metrics that are not figures of a day, or that need the benchmark's returns of each day.
+const LEFT_OUT: [&str; 8] = [
+    "symbol",
+    "currency",
+    "price_currency",
+    "as_of",
+    "beta_5y",
+    "annual_totals",
+    "quarantined",
+    "method_version",
 ];
 const DEFAULT_FIGURES: [&str; 3] = ["dividend_yield", "payout_ratio", "dps_ttm"];
 const DATE: &str = "date";
-static COLUMNS: LazyLock<Vec<&'static str>> = LazyLock::new(|| [&[DATE], &FIGURES[..]].concat());
+static COLUMNS: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
+    let figures = Metrics::COLUMNS.iter().filter(|column| !LEFT_OUT.contains(column));
+    [DATE].iter().chain(figures).copied().collect()
+});
 
 text_enum! {
     /// Interval between two points.

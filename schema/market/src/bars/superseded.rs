@@ -76,7 +76,7 @@ impl SupersededBars {
         Ok(())
     }
 
-    /// True if there are no bars.
+    /// True without bars.
     pub fn is_empty(&self) -> bool {
         self.bars.is_empty()
     }

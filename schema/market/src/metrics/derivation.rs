@@ -12,6 +12,7 @@ use super::merge::closes_suffice;
 use super::rows::DerivedRows;
 use super::{computed, rows};
 use crate::history::History;
+use crate::row::Metrics;
 
 /// Computed metrics of a security, before their conversion to rows.
 #[derive(Debug)]
@@ -49,6 +50,11 @@ impl<'a> Derivation<'a> {
     /// Number of dividend rows by their interpretation in the payment schedule, for example as payments or duplicates.
     pub fn reading_counts(&self) -> ReadingCounts {
         provenance::reading_counts(&self.0)
+    }
+
+    /// Converts the metrics to their row alone.
+    pub fn metrics(self) -> Metrics {
+        rows::metrics(&self.0, &rows::quarantined(&self.0))
     }
 
     /// Converts the metrics to the rows of all read tables.

@@ -83,3 +83,19 @@ impl StoredYear {
         Ok(Some((packed.digest(), packed)))
     }
 }
+
+/// Calendar year in which a source has dividends, and the log sequences between which it had them.
+#[derive(Debug)]
+pub(super) struct FeedYear {
+    pub(super) source: String,
+    pub(super) year: i32,
+    pub(super) from: i64,
+    /// First sequence at which all these dividends were hidden; `None` if some are visible.
+    pub(super) to: Option<i64>,
+}
+
+impl FeedYear {
+    pub(super) fn is_known_at(&self, sequence: i64) -> bool {
+        self.from <= sequence && self.to.is_none_or(|to| to > sequence)
+    }
+}

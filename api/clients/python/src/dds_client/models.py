@@ -2233,6 +2233,13 @@ class MetricsPoint(Struct, frozen=True, kw_only=True):
     """Last session of the period."""
     price: Decimal | None = None
     """Latest close in `price_currency`, adjusted for splits after its session, but not for dividends."""
+    price_date: dt.date | None = None
+    """Session of the latest close."""
+    dividend_status: str | None = None
+    """Dividend status of the security (R6).
+
+    One of: active, non_payer, suspended, lapsed, unknown.
+    """
     dps_ttm: Decimal | None = None
     """Sum of the regular dividends per share with an ex-date in the last 12 months (R7)."""
     dps_ttm_total: Decimal | None = None
@@ -2241,9 +2248,19 @@ class MetricsPoint(Struct, frozen=True, kw_only=True):
     dps_forward: Decimal | None = None
     """Forward (indicated) dividends of the next 12 months (R8); null for funds, irregular payers and
     delisted securities."""
+    forward_basis: str | None = None
+    """Payment from which `dps_forward` is computed; `none` if no payment is used.
+
+    One of: declared, last_times_frequency, none.
+    """
     dividend_yield: Decimal | None = None
     """Headline yield, percent: the forward yield if a forward dividend exists, otherwise the trailing
     yield (R9)."""
+    yield_basis: str | None = None
+    """Basis of the headline yield: forward or trailing dividends.
+
+    One of: forward, ttm.
+    """
     yield_ttm: Decimal | None = None
     """Trailing yield: dps_ttm / price, percent."""
     yield_ttm_total: Decimal | None = None
@@ -2258,6 +2275,15 @@ class MetricsPoint(Struct, frozen=True, kw_only=True):
     """Lowest trailing (TTM) yield at a month end of the last five years, percent."""
     ttm_payment_count: int | None = None
     """Number of regular ex-dates in the last 12 months."""
+    ttm_complete: bool | None = None
+    """True if the data cover the last 12 months. False if the listing or the data began within these
+    months; trailing figures are then not scaled up to a full year."""
+    frequency: str | None = None
+    """Payment frequency (R5).
+
+    One of: weekly, biweekly, semi_monthly, four_weekly, monthly, bimonthly, quarterly, triannual,
+    semi_annual, annual, irregular, none, unknown.
+    """
     payments_per_year: int | None = None
     """Payments a year; null if irregular, none or unknown."""
     payout_ratio: Decimal | None = None
@@ -2277,47 +2303,59 @@ class MetricsPoint(Struct, frozen=True, kw_only=True):
     """Compound growth over 10 years, percent a year."""
     increase_streak_years: int | None = None
     """Increase streak: consecutive years of dividend increases (R14)."""
+    streak_lower_bound: bool | None = None
+    """True if the streak may be longer than the data show."""
+    streak_at_risk: bool | None = None
+    """True if the forward dividend is below the total of the last complete year."""
     payment_streak_years: int | None = None
     """Payment streak: consecutive years with a regular payment in the data. It can be shorter than an
     increase streak that includes years entered by an operator (`streak_seeded`)."""
     streak_started: int | None = None
     """First year of the increase streak; null without an increase. Also null if the year begins before
     the history of the caller's subscription tier."""
+    latest_increase_date: dt.date | None = None
+    """Ex-date of the newest increase of the regular amount per payment. Null without an increase, and
+    if the date is before the history of the caller's subscription tier."""
     latest_increase_percent: Decimal | None = None
     """Size of the newest increase of the regular amount per payment, percent."""
+    last_cut_date: dt.date | None = None
+    """Ex-date of the newest cut of the regular amount per payment. Null without a cut, and if the date
+    is before the history of the caller's subscription tier."""
     cuts_10y: int | None = None
     """Number of cuts of the regular amount per payment in the last ten years."""
+    first_payment_date: dt.date | None = None
+    """First known regular ex-date. Null if there is none, and if the date is before the history of the
+    caller's subscription tier."""
     payment_count: int | None = None
     """Number of known regular ex-dates up to the as-of date."""
+    is_dividend_aristocrat: bool | None = None
+    """True if the security meets the rules for an S&P Dividend Aristocrat (R15)."""
+    is_dividend_king: bool | None = None
+    """True for a Dividend King: an increase streak of 50 years or more."""
+    tier: str | None = None
+    """Tier of the increase streak: champion 25+, contender 10-24, challenger 5-9 years.
+
+    One of: champion, contender, challenger.
+    """
+    next: NextDividend | None = None
+    """The next ex-dividend date (R19)."""
     chowder_number: Decimal | None = None
     """Chowder number: forward yield plus five-year growth, percentage points (R16)."""
+    chowder_pass: bool | None = None
+    """True if the Chowder number reaches the threshold for the security's yield and sector."""
+    safety: str | None = None
+    """Safety label (R18).
+
+    One of: safe, borderline, unsafe.
+    """
+    yield_trap_risk: bool | None = None
+    """True if the yield is probably a trap (R18)."""
     total_return_1y: Decimal | None = None
     """Total return of one year, percent (R12)."""
     total_return_5y: Decimal | None = None
     """Total return of five years, percent, not annualised (R12)."""
     volatility_1y: Decimal | None = None
     """Annualised volatility of 252 daily returns, percent (R23)."""
-    dividend_status: str | None = None
-    """Dividend status of the security (R6).
-
-    One of: active, non_payer, suspended, lapsed, unknown.
-    """
-    yield_basis: str | None = None
-    """Basis of the headline yield: forward or trailing dividends.
-
-    One of: forward, ttm.
-    """
-    frequency: str | None = None
-    """Payment frequency (R5).
-
-    One of: weekly, biweekly, semi_monthly, four_weekly, monthly, bimonthly, quarterly, triannual,
-    semi_annual, annual, irregular, none, unknown.
-    """
-    safety: str | None = None
-    """Safety label (R18).
-
-    One of: safe, borderline, unsafe.
-    """
     flags: list[str] = field(default_factory=list)
     """Warning about the data behind a security's metrics. The metrics can also have flags that are not
     in this list: each withdrawn record adds a flag of the form `cancelled:` followed by the id of

@@ -32,7 +32,7 @@ StocksBySymbolDividendsSort = Literal["ex_date.asc", "ex_date.desc", "payment_da
 StocksBySymbolEtfHoldersSort = Literal["weight.asc", "weight.desc", "etf_symbol.asc", "etf_symbol.desc"]
 StocksBySymbolEventsType = Literal["rename", "merger", "delisting", "split", "spin_off", "rights", "class_distribution", "special_dividend"]
 StocksBySymbolGrowthInterval = Literal["weekly", "monthly", "quarterly", "yearly"]
-Fields = Literal["date", "price", "dps_ttm", "dps_ttm_total", "dps_forward", "dividend_yield", "yield_ttm", "yield_ttm_total", "yield_forward", "yield_5y_avg", "yield_5y_high", "yield_5y_low", "ttm_payment_count", "payments_per_year", "payout_ratio", "fcf_payout_ratio", "dividend_cover", "growth_1y", "growth_3y", "growth_5y", "growth_10y", "increase_streak_years", "payment_streak_years", "streak_started", "latest_increase_percent", "cuts_10y", "payment_count", "chowder_number", "total_return_1y", "total_return_5y", "volatility_1y", "dividend_status", "yield_basis", "frequency", "safety", "flags"]
+Fields = Literal["date", "price", "price_date", "dividend_status", "dps_ttm", "dps_ttm_total", "dps_forward", "forward_basis", "dividend_yield", "yield_basis", "yield_ttm", "yield_ttm_total", "yield_forward", "yield_5y_avg", "yield_5y_high", "yield_5y_low", "ttm_payment_count", "ttm_complete", "frequency", "payments_per_year", "payout_ratio", "fcf_payout_ratio", "dividend_cover", "growth_1y", "growth_3y", "growth_5y", "growth_10y", "increase_streak_years", "streak_lower_bound", "streak_at_risk", "payment_streak_years", "streak_started", "latest_increase_date", "latest_increase_percent", "last_cut_date", "cuts_10y", "first_payment_date", "payment_count", "is_dividend_aristocrat", "is_dividend_king", "tier", "next", "chowder_number", "chowder_pass", "safety", "yield_trap_risk", "total_return_1y", "total_return_5y", "volatility_1y", "flags"]
 
 
 class Operations(Asker):
@@ -3600,14 +3600,16 @@ class Operations(Asker):
             end_date: Last day. Default: the newest session.
             interval: Interval between two points. Default: month.
             fields: Names of at most 12 figures, comma-separated. Default: dividend_yield,
-                payout_ratio, dps_ttm. One of: date, price, dps_ttm, dps_ttm_total, dps_forward,
-                dividend_yield, yield_ttm, yield_ttm_total, yield_forward, yield_5y_avg,
-                yield_5y_high, yield_5y_low, ttm_payment_count, payments_per_year, payout_ratio,
+                payout_ratio, dps_ttm. One of: date, price, price_date, dividend_status, dps_ttm,
+                dps_ttm_total, dps_forward, forward_basis, dividend_yield, yield_basis, yield_ttm,
+                yield_ttm_total, yield_forward, yield_5y_avg, yield_5y_high, yield_5y_low,
+                ttm_payment_count, ttm_complete, frequency, payments_per_year, payout_ratio,
                 fcf_payout_ratio, dividend_cover, growth_1y, growth_3y, growth_5y, growth_10y,
-                increase_streak_years, payment_streak_years, streak_started,
-                latest_increase_percent, cuts_10y, payment_count, chowder_number, total_return_1y,
-                total_return_5y, volatility_1y, dividend_status, yield_basis, frequency, safety,
-                flags.
+                increase_streak_years, streak_lower_bound, streak_at_risk, payment_streak_years,
+                streak_started, latest_increase_date, latest_increase_percent, last_cut_date,
+                cuts_10y, first_payment_date, payment_count, is_dividend_aristocrat,
+                is_dividend_king, tier, next, chowder_number, chowder_pass, safety, yield_trap_risk,
+                total_return_1y, total_return_5y, volatility_1y, flags.
             data_version: `meta.data_version` of an earlier response, for example `g3.184467`. The
                 response has the data of this version. For the same request, tier and current day,
                 it has the same bytes as the earlier response. Status 412 if this version was never

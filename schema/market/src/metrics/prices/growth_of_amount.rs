@@ -12,7 +12,7 @@ use rust_decimal::prelude::MathematicalOps;
 use rust_decimal::{Decimal, RoundingStrategy};
 
 use super::total_return::CloseSeries;
-use crate::day::{date_of, day_number};
+use crate::day::date_of;
 use crate::metrics::arithmetic::{HUNDRED, quotient};
 
 const SHARE_PLACES: u32 = 10;
@@ -34,6 +34,8 @@ pub struct Investment {
 pub struct GrowthPoint {
     /// Index of the session.
     pub session: usize,
+    /// Raw close of the session.
+    pub price: Decimal,
     /// Number of shares.
     pub shares: Decimal,
     /// Sum of the amount and the contributions.
@@ -44,8 +46,8 @@ pub struct GrowthPoint {
     pub value: Decimal,
 }
 
-/// Investment at the first session and at the end of each period. `None` if a distribution is in another currency without a rate, or if a result
-/// overflows.
+/// Investment at the first session and at the end of each period. `None` if a distribution is in another currency without
+/// a rate, or if a result overflows.
 pub fn growth_of_amount(
     closes: &CloseSeries<'_>,
     periods: &[Range<usize>],
@@ -110,25 +112,20 @@ impl<'a> Holding<'a> {
 
     /// Applies the splits and dividends up to a session.
     fn pass_until(&mut self, session: usize) -> Option<()> {
-        let last_day = *self.closes.days.get(session)?;
-        while let Some(next) = self.closes.factors.get(self.next_event) {
-            if day_number(next.ex_date) > last_day {
-                break;
-            }
-            let reinvested_at = self.closes.session(next);
+        let (closes, last) = (self.closes, date_of(*self.closes.days.get(session)?));
+        let end = closes.factors.partition_point(|event| event.ex_date <= last);
+        let passed = closes.factors.get(self.next_event..end)?;
+        self.next_event = end;
+        // The close of a session has the share basis after all events of the session.
+        for of_session in passed.chunk_by(|a, b| closes.session(a) == closes.session(b)) {
             let mut paid = Decimal::ZERO;
-            // The close of the session has the share basis after all events of the session.
-            while let Some(event) = self.closes.factors.get(self.next_event) {
-                if self.closes.session(event) != reinvested_at {
-                    break;
-                }
+            for event in of_session {
                 self.shares = event.price_ratio().inverse().apply(self.shares);
                 paid = paid.checked_add(self.shares.checked_mul(event.value?)?)?;
-                self.next_event += 1;
             }
             self.dividends = self.dividends.checked_add(paid)?;
             match self.reinvest {
-                true => self.add_shares(paid, reinvested_at)?,
+                true => self.add_shares(paid, closes.session(of_session.first()?))?,
                 false => self.cash = self.cash.checked_add(paid)?,
             }
         }
@@ -137,14 +134,16 @@ impl<'a> Holding<'a> {
 
     fn point(&self, session: usize) -> Option<GrowthPoint> {
         let Self { shares, invested, dividends, cash, .. } = *self;
-        let value = shares.checked_mul((self.closes.close)(session))?.checked_add(cash)?;
-        Some(GrowthPoint { session, shares, invested, dividends, value })
+        let price = (self.closes.close)(session);
+        let value = shares.checked_mul(price)?.checked_add(cash)?;
+        Some(GrowthPoint { session, price, shares, invested, dividends, value })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::day::day_number;
     use crate::decimal::round;
     use crate::metrics::prices::adjustment::{AdjustmentFactor, Ratio};
     use crate::metrics::prices::total_return::total_return;
