@@ -66,6 +66,7 @@ mod method;
 mod metrics;
 mod mirrored_log;
 mod mixed_folders;
+mod notices;
 mod nul_characters;
 mod overlay;
 mod planted_faults;

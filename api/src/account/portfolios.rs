@@ -9,7 +9,7 @@ use super::audit::AccountActor;
 use super::names::parse_name;
 use super::query::{AccountError, Result, find_row, find_rows};
 use crate::auth::AccountId;
-use crate::parameters::parse_holdings;
+use crate::parameters::{SymbolList, parse_holdings};
 
 const LIST: &str = include_str!("../../queries/accounts/list_portfolios.sql");
 const FIND: &str = include_str!("../../queries/accounts/find_portfolio.sql");
@@ -29,6 +29,15 @@ sql_row! {
         /// Number of changes after the first save.
         pub(crate) edits: i64,
         pub(crate) saved_at: DateTime<Utc>,
+    }
+}
+
+impl Portfolio {
+    /// Symbols of the holdings.
+    pub(crate) fn symbols(&self) -> Result<SymbolList> {
+        let parsed = parse_holdings(&self.holdings);
+        let unreadable = |error| AccountError::Refused(format!("cannot read the portfolio: it {error}"));
+        Ok(parsed.map_err(unreadable)?.symbols)
     }
 }
 

@@ -162,14 +162,21 @@ impl ParameterReader<'_> {
 const LONGEST: usize = 512;
 
 text_enum! {
-    /// Kind of changed data. A change of the kind `dividends` or `splits` has one record. A change of another kind has
-    /// the complete new value of one security, for example all its ticker events.
+    /// Kind of changed data. A change of the kind `dividends` or `splits` has one record. A change of the kind `notices`
+    /// says what happened to a security. A change of another kind has the complete new value of one security, for
+    /// example all its ticker events.
     pub(crate) enum ChangeKind {
         // The order of the variants is the order of delivery within a commit: a rename precedes the rows of the new
         // symbol.
         Events = "events", Dividends = "dividends", Splits = "splits", Factors = "factors", Statuses = "statuses",
-        Lists = "lists",
+        Lists = "lists", Notices = "notices",
     }
+}
+
+impl ChangeKind {
+    /// Kinds of a copy of the data. Notices belong to no copy.
+    pub(crate) const COPIED: &'static [Self] =
+        &[Self::Events, Self::Dividends, Self::Splits, Self::Factors, Self::Statuses, Self::Lists];
 }
 
 /// Place in the journal: directly after one change, or after a whole commit.

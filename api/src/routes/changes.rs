@@ -8,6 +8,7 @@ use axum::extract::MatchedPath;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Uri, header};
 use axum::response::sse::Sse;
 use axum::response::{IntoResponse, Response};
+use market::row::{NoticeCause, NoticeEvent};
 
 use crate::admission::decision::AdmissionRequest;
 use crate::admission::open_streams::StreamRefusal;
@@ -16,7 +17,7 @@ use crate::auth::credential;
 use crate::auth::tier::Tier;
 use crate::error::ApiError;
 use crate::parameters::{ChangeKind, DocumentedParameters, SymbolList, SyncPoint, parameters};
-use crate::read::changes::{ChangeBody, ListedSecurities};
+use crate::read::changes::{ChangeBody, ListedSecurities, NoticeSelection};
 use crate::read::lookup;
 use crate::routes::ErrorResponses;
 use change_feed::JournalStart;
@@ -32,8 +33,14 @@ parameters! {
         /// Comma-separated symbols (at most 50). Without the list, the stream has the changes of the whole market
         /// (Professional only).
         symbols: Option<SymbolList> = reader.read_symbols(50),
-        /// Kinds of changes, comma-separated. Default: all.
+        /// Kinds of changes, comma-separated. Default: all but `notices`; with `events`, only `notices`.
         kinds: Option<Vec<ChangeKind>> = reader.read_words("kinds", ChangeKind::ALL),
+        /// Events of the notices, comma-separated. Default: all.
+        events: Option<Vec<NoticeEvent>> = reader.read_words("events", NoticeEvent::ALL),
+        /// Causes of the notices, comma-separated. Default: `data`.
+        cause: Option<Vec<NoticeCause>> = reader.read_words("cause", NoticeCause::ALL),
+        /// If true, notices of events are included that were more than ten sessions old when they became known.
+        backfill: bool = reader.read_bool_or("backfill", false),
         /// Start of the stream: `meta.sync_from` of a response, the id of a stream event, an instant (RFC 3339) by the
         /// clock of the service, or a day, which means its start in New York. Only changes after this point are sent.
         /// Default: now. The header `Last-Event-ID` has precedence.
@@ -56,6 +63,10 @@ parameters! {
 /// removes a row. The data of each of these events is a `ChangeEvent`. A client that reconnects with the id of an event
 /// in `Last-Event-ID` gets exactly the changes after this event. A client that applies all events has the same rows as
 /// after a full download. Several changes of a row may arrive as one event.
+///
+/// A notice says what happened to a security. Its event has the name of what happened, for example `raised`, and its
+/// data is a `Notice`. `events=raised,cut` selects notices; a copy of the data does not need them. Notices are kept
+/// for 90 days.
 ///
 /// The last event is `end`. Its data is an error body with a `code`: `STREAM_LAGGED` (the client reads too slowly),
 /// `SERVICE_UNAVAILABLE` (the instance stops), `QUOTA_EXCEEDED`, `INVALID_API_KEY`, `FEATURE_NOT_AVAILABLE` or
@@ -108,7 +119,8 @@ async fn open(
     let generation = generation?;
     let since = parameters.since.as_ref();
     let start = generation.run_while_responsive(JournalStart::find(&generation, since, "since")).await?;
-    let mut kinds = parameters.kinds.unwrap_or_else(|| ChangeKind::ALL.to_vec());
+    let default = if parameters.events.is_some() { &[ChangeKind::Notices] } else { ChangeKind::COPIED };
+    let mut kinds = parameters.kinds.unwrap_or_else(|| default.to_vec());
     kinds.sort_unstable();
     kinds.dedup();
     let counted = app.settings.quota_check.is_counted(Free::TIER);
@@ -120,7 +132,8 @@ async fn open(
         has_text_decimals: parameters.decimals,
         follows: parameters.follow,
     };
-    let mut filter = StreamFilter::new(kinds, parameters.symbols);
+    let notices = NoticeSelection::new(parameters.events, parameters.cause, parameters.backfill);
+    let mut filter = StreamFilter::new(kinds, notices, parameters.symbols);
     if let Some(list) = filter.symbols() {
         let find = async {
             lookup::resolve_symbols(&generation, list).await?;

@@ -12,7 +12,7 @@ use market::history::{Observation, SourcePolicy};
 use market::identity::{Identity, SecurityDirectory};
 use market::metrics;
 use market::metrics::{ExchangeRates, MonthlyReturns, Rules};
-use market::row::JsonColumn;
+use market::row::{JsonColumn, NoticeCause};
 use market::symbol::Symbol;
 use store::db;
 use store::facts::{
@@ -29,6 +29,7 @@ use crate::error::DeriveError;
 use crate::facts::fact_cache::FactCache;
 use crate::generation::{Generation, load_last_inputs};
 use crate::write::journal::Journal;
+use crate::write::notices::write_notices;
 use crate::write::read_tables;
 use crate::write::table::PreparedStatements;
 
@@ -90,6 +91,9 @@ impl Deriver {
             self.rows.is_new = false;
         }
         transaction.execute(CLEAR_DIRTY, &[&generation.id]).await?;
+        let (before, policy) = load_last_inputs(transaction).await?;
+        let cause = if policy == self.policy { NoticeCause::Data } else { NoticeCause::Policy };
+        write_notices(transaction, &journal, [before, self.as_of], &self.rules, cause).await?;
         self.advance_version(transaction, &journal, sequence, !touched.is_empty()).await?;
         Ok((self, summary))
     }

@@ -9,7 +9,7 @@ use anyhow::{anyhow, bail, ensure};
 use clap::Args;
 use event_log::sequence::Sequence;
 use market::metrics::METHOD_VERSION;
-use market::row::JsonColumn;
+use market::row::{JsonColumn, NoticeCause};
 use serde::Serialize;
 use store::analysts::{self, analyst_schema};
 use store::db::generation_schema;
@@ -17,12 +17,13 @@ use store::ids::GenerationId;
 use telemetry::failpoint;
 use telemetry::report::Report;
 use tokio_postgres::error::SqlState;
-use tokio_postgres::{Client, Transaction};
+use tokio_postgres::{Client, Row, Transaction};
 
 use crate::derive::touched::Deriver;
-use crate::generation::{Generation, load_generation_row};
+use crate::generation::{Generation, load_generation_row, load_last_inputs};
 use crate::write::journal::RenamedSymbols;
 use crate::write::journal::{JOURNALED_TABLES, Journal};
+use crate::write::notices::write_notices;
 use crate::write::read_tables;
 use crate::write::table::JOURNALED_VALUES;
 use crate::write::table::PreparedStatements;
@@ -162,6 +163,14 @@ async fn switch_served(
     }
     let renamed = RenamedSymbols::since_generation(transaction, from).await?;
     journal.record_renamed(&statements, &renamed).await?;
+    let (as_of, _) = load_last_inputs(transaction).await?;
+    let rows = [load_generation_row(transaction, to).await?, load_generation_row(transaction, from).await?];
+    let [rules, rules_before] =
+        [Generation::from_row(&rows[0])?.rules, Generation::from_row(&rows[1])?.rules];
+    let method = |row: &Row| row.try_get::<_, String>("method_version");
+    let is_same = rules == rules_before && method(&rows[0])? == method(&rows[1])?;
+    let cause = if is_same { NoticeCause::Promotion } else { NoticeCause::Rule };
+    write_notices(transaction, &journal, [as_of; 2], &rules, cause).await?;
     journal.promote_version(transaction).await?;
     transaction.execute(NOTIFY, &[&format!("{to}.0")]).await?;
     failpoint!("switch.flipped");

@@ -184,6 +184,12 @@ impl EncodedSecurity {
         }
     }
 
+    /// Digest of a journaled value.
+    pub(crate) fn digest_of_value(&self, name: &str) -> Option<i64> {
+        let index = JOURNALED_VALUES.iter().position(|value| *value == name)?;
+        self.values.get(index).copied()
+    }
+
     /// Encoded rows of the table at `table_index`. `first_year` has a value only for the table of dividends. Rows with
     /// an ex-date before this year are then left out.
     pub(crate) fn rows(&self, table_index: usize, first_year: Option<i32>) -> Vec<Bytes> {

@@ -8,19 +8,22 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use chrono::{DateTime, Utc};
 use market::identity::is_plain_symbol;
 use store::db::{DbError, generation_schema};
 use store::ids::{GenerationId, JournalPosition};
 use tokio_postgres::Transaction;
 use tokio_postgres::types::ToSql;
 
+use crate::write::changed_records::ChangedRecords;
 use crate::write::table::{
-    DIVIDENDS, FACTORS, JOURNALED_VALUES, PreparedStatements, ReadTable, ReplacedRows, SPLITS, TABLES,
+    DIVIDENDS, EVENTS, FACTORS, JOURNALED_VALUES, PreparedStatements, ReadTable, ReplacedRows, SPLITS,
+    STATUSES, TABLES,
 };
 
 const SERVED: &str = include_str!("../../queries/journal_served.sql");
 const IS_THERE: &str = "select where to_regclass($1) is not null";
-const NEXT: &str = "select nextval('control.positions')";
+const NEXT: &str = "select nextval('control.positions'), clock_timestamp()";
 const PRUNE: &str = include_str!("../../queries/journal_prune.sql");
 const KEEP: &str = include_str!("../../queries/journal_keep.sql");
 const NEW_SYMBOLS: &str = include_str!("../../queries/journal_new_symbols.sql");
@@ -49,11 +52,15 @@ const MAX_SAVED_ROWS: u64 = 5_000;
 #[derive(Debug)]
 pub struct Journal {
     /// Position of the entries. Transactions that committed earlier have smaller positions.
-    position: JournalPosition,
+    pub(crate) position: JournalPosition,
+    /// Time at which the journal was opened.
+    pub(crate) opened_at: DateTime<Utc>,
     /// `true` if the transaction writes the served generation. Rows of other generations are not journaled.
     served: bool,
     /// Number of saved rows by table, since the temporary table was created or truncated in this transaction.
     saved_rows: Mutex<HashMap<&'static str, u64>>,
+    /// Changes of which notices are written.
+    changed: Mutex<ChangedRecords>,
 }
 
 impl Journal {
@@ -63,8 +70,31 @@ impl Journal {
         if served {
             transaction.execute(PRUNE, &[]).await?;
         }
-        let position = transaction.query_one(NEXT, &[]).await?.try_get(0)?;
-        Ok(Self { position, served, saved_rows: Mutex::default() })
+        let row = transaction.query_one(NEXT, &[]).await?;
+        let (position, opened_at) = (row.try_get(0)?, row.try_get(1)?);
+        Ok(Self { position, opened_at, served, saved_rows: Mutex::default(), changed: Mutex::default() })
+    }
+
+    /// Takes the changes of which notices are written. `None` if the generation is not served.
+    pub(crate) fn take_changed(&self) -> Option<ChangedRecords> {
+        self.served.then(|| std::mem::take(&mut *self.lock_changed()))
+    }
+
+    /// Stores the dividend statuses of some securities, before they are replaced. `schema` is the schema of the rows,
+    /// with a point at its end, or empty for the first schema of the search path.
+    pub(crate) async fn save_statuses(
+        &self,
+        statements: &PreparedStatements<'_>,
+        schema: &str,
+        symbols: &[&str],
+    ) -> Result<(), DbError> {
+        if self.served && !symbols.is_empty() {
+            let statement =
+                format!("select symbol, dividend_status from {schema}metrics where symbol = any ($1)");
+            let rows = statements.query(&statement, &[&symbols]).await?;
+            self.lock_changed().add_statuses(&rows)?;
+        }
+        Ok(())
     }
 
     /// Copies the rows in `replaced` to a temporary table, before new rows replace them. [`Journal::record_changes`]
@@ -119,6 +149,9 @@ impl Journal {
     ) -> Result<(), DbError> {
         if self.served && !symbols.is_empty() {
             statements.execute(SYMBOLS, &[&kind, &symbols, &self.position]).await?;
+            if kind == EVENTS {
+                self.lock_changed().add_events(symbols);
+            }
         }
         Ok(())
     }
@@ -159,6 +192,9 @@ impl Journal {
             let replaced = ReplacedRows::all_rows(symbols.iter().copied());
             return self.record_differences(statements, table, &before, &replaced).await;
         }
+        if table == STATUSES {
+            self.save_statuses(statements, &format!("{}.", generation_schema(before)), symbols).await?;
+        }
         self.record_symbols(statements, table, symbols).await
     }
 
@@ -190,6 +226,10 @@ impl Journal {
         self.saved_rows.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn lock_changed(&self) -> MutexGuard<'_, ChangedRecords> {
+        self.changed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn find_journaled(&self, table: &str) -> Option<&'static ReadTable> {
         let is_compared = self.served && COMPARED_TABLES.contains(&table);
         TABLES.iter().find(|known| is_compared && known.name == table)
@@ -209,10 +249,12 @@ impl Journal {
             let new = statements.query(&statement, &[&symbols, &self.position]).await?;
             let new: HashSet<&str> = new.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?;
             symbols.retain(|symbol| !new.contains(symbol));
+            self.lock_changed().add_new_symbols(table.name, new);
         }
         if !symbols.is_empty() {
             let values: [&(dyn ToSql + Sync); 3] = [&symbols, &replaced.since, &self.position];
-            statements.execute(&statement_text(ROWS, table, before), &values).await?;
+            let rows = statements.query(&statement_text(ROWS, table, before), &values).await?;
+            self.lock_changed().add_rows(table.name, &rows)?;
         }
         Ok(())
     }

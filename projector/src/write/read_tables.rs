@@ -21,7 +21,7 @@ use crate::write::fingerprints::{PublishedFingerprints, have_rows};
 use crate::write::journal::Journal;
 use crate::write::journal::RenamedSymbols;
 use crate::write::table::PreparedStatements;
-use crate::write::table::{JOURNALED_VALUES, ReadTable, ReplacedRows, TABLES, digest_index};
+use crate::write::table::{JOURNALED_VALUES, ReadTable, ReplacedRows, STATUSES, TABLES, digest_index};
 
 const DELETE_PRICES: &str = include_str!("../../queries/prices_delete.sql");
 const DELETE_YEARS: &str = include_str!("../../queries/prices_delete_years.sql");
@@ -68,6 +68,11 @@ pub(crate) async fn replace_securities(
     securities: &[SecurityUpdate<'_>],
 ) -> Result<usize, DeriveError> {
     let mut changes = 0;
+    let has_other_status = |(served, built): &&SecurityUpdate<'_>| {
+        served.digest(STATUSES).is_some_and(|status| built.digest_of_value(STATUSES) != Some(status))
+    };
+    let statuses = securities.iter().filter(has_other_status).map(|(_, built)| built.symbol.as_str());
+    journal.save_statuses(statements, "", &statuses.collect::<Vec<_>>()).await?;
     for (place, table) in TABLES.iter().enumerate() {
         let differs = |(served, built): &&SecurityUpdate<'_>| {
             served.tables.get(place) != Some(&built.tables[place].digest)

@@ -54,7 +54,11 @@ pub(crate) const TABLES: [ReadTable; 11] = [
 
 /// Names of derived values that are journaled although they have no table of their own. These are the ticker events,
 /// the dividend status, and the dividend lists that contain the security.
-pub(crate) const JOURNALED_VALUES: [&str; 3] = ["events", "statuses", "lists"];
+pub(crate) const JOURNALED_VALUES: [&str; 3] = [EVENTS, STATUSES, "lists"];
+/// Name of the ticker events.
+pub(crate) const EVENTS: &str = "events";
+/// Name of the dividend status.
+pub(crate) const STATUSES: &str = "statuses";
 
 /// Name of the digest of a security's dividend rows before last year. If it is unchanged, a restarted projector
 /// replaces only the rows from last year on.

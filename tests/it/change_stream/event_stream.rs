@@ -24,7 +24,7 @@ pub(crate) struct StreamEvent {
 
 impl StreamEvent {
     pub(crate) fn is_change(&self) -> bool {
-        self.name == "upsert" || self.name == "delete"
+        !matches!(self.name.as_str(), "" | "end")
     }
 
     /// Returns the kind and the id of the changed row.

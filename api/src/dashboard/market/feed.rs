@@ -2,6 +2,8 @@
 //!
 //! Invariants: the path contains an ordinary key, with the same limits and charges. The key is masked in logs.
 
+mod notices;
+
 use axum::extract::rejection::PathRejection;
 use axum::extract::{FromRequestParts, Path, State};
 use axum::http::request::Parts;
@@ -22,6 +24,7 @@ use crate::dashboard::market::calendar_events::Calendar;
 use crate::dashboard::market::icalendar::as_calendar;
 use crate::error::ApiError;
 use crate::parameters::{ParameterReader, Parameters, UnroutedParameters};
+use notices::FeedParameters;
 
 /// Path of the change stream after `/v1/`. A feed cannot contain it, because the stream does not end and is no CSV.
 const CHANGES: &str = "changes";
@@ -33,6 +36,7 @@ pub(crate) fn feed_routes(data: &Router) -> Router<App> {
     Router::new()
         .route("/feed/{key}/calendar.ics", get(show_calendar))
         .route("/feed/{key}/income.ics", get(show_income))
+        .route("/feed/{key}/events.atom", get(show_notices))
         .route("/feed/{key}/portfolios/{name}/{file}", get(show_portfolio))
         .route("/feed/{key}/v1/{*path}", get(show_rows))
         .layer(Extension(DataRouter(data.clone())))
@@ -101,6 +105,25 @@ async fn respond_calendar(
     }
     let file = calendar.write(app, &ApiCalls::parse(response).await?, &origin_of(app, caller)).await?;
     Ok(as_calendar(file, caller.headers.get(header::IF_NONE_MATCH)))
+}
+
+/// Responds with an Atom feed of what happened to some securities.
+async fn show_notices(
+    State(app): State<App>,
+    path: Result<Path<String>, PathRejection>,
+    mut caller: Parts,
+) -> Result<Response, ApiError> {
+    let Path(key) = path.map_err(|_| nothing_here())?;
+    caller.headers.insert(header::AUTHORIZATION, bearer(&key)?);
+    let admitted = Access::<Free, FeedParameters>::from_request_parts(&mut caller, &app).await?;
+    let symbols = match admitted.parameters.portfolio() {
+        Some(name) => {
+            let symbols = find(&app, admitted.account_id, name).await?.symbols();
+            Some(symbols.map_err(|error| ApiError::Unavailable(error.to_string()))?)
+        }
+        None => None,
+    };
+    notices::respond(admitted, &caller, &origin_of(&app, &caller), symbols).await
 }
 
 /// Parameters of a portfolio's files: none, because the holdings come from the saved portfolio.

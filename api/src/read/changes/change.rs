@@ -7,7 +7,7 @@ use chrono::NaiveDate;
 use market::decimal::{ExactDecimal, with_decimals_as_text};
 use market::metrics::AdjustmentFactor;
 use market::metrics::dividends::grower_lists::DividendList;
-use market::row::{DividendRow, DividendState, DividendStatus, SecurityEvent, SplitRow, SplitStatus};
+use market::row::{DividendRow, DividendStatus, Notice, SecurityEvent, SplitRow, SplitStatus, StatusRow};
 use market::text_enum;
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -46,6 +46,8 @@ pub(crate) enum ChangeContent {
     Events(Vec<SecurityEvent>),
     /// Adjustment factors of the security, in ex-date order.
     Factors(Vec<Factor>),
+    /// Notice, with its complete body.
+    Notice { notice: Box<Notice>, json: JsonForms },
     /// Dividend status of the security, or the dividend lists that contain it. `None` if the security was removed or is
     /// in no list any more.
     Value(Option<JsonForms>),
@@ -92,15 +94,6 @@ pub(crate) struct Factor {
     dividend_factor: ExactDecimal,
 }
 
-/// Dividend status of a security.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct SecurityStatus<'a> {
-    /// Canonical ticker.
-    pub(crate) symbol: &'a str,
-    /// Dividend status, equal to `dividend_status` in the metrics of the security.
-    pub(crate) dividend_status: DividendState,
-}
-
 /// Dividend lists that contain a security.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct SecurityLists<'a> {
@@ -125,7 +118,7 @@ enum ChangedRowBody<'a> {
     /// Row of the kind `factors`.
     Factors(SecurityFactors<'a>),
     /// Row of the kind `statuses`.
-    Status(SecurityStatus<'a>),
+    Status(StatusRow),
     /// Row of the kind `lists`.
     Lists(SecurityLists<'a>),
 }
@@ -135,7 +128,7 @@ enum ChangedRowBody<'a> {
 #[schema(as = ChangeEvent)]
 pub(crate) struct ChangeBody<'a> {
     /// Effect on the client's copy.
-    pub(crate) change: ChangeAction,
+    change: ChangeAction,
     /// Kind of the row.
     kind: ChangeKind,
     /// Canonical ticker.
@@ -158,7 +151,9 @@ impl Change {
     /// Approximate size in memory, in bytes.
     pub(crate) fn size(&self) -> usize {
         let content = match &self.content {
-            ChangeContent::Row { json, .. } | ChangeContent::Value(Some(json)) => json.size(),
+            ChangeContent::Row { json, .. }
+            | ChangeContent::Notice { json, .. }
+            | ChangeContent::Value(Some(json)) => json.size(),
             ChangeContent::Events(events) => size_of_val(events.as_slice()),
             ChangeContent::Factors(factors) => size_of_val(factors.as_slice()),
             ChangeContent::Value(None) => 0,
@@ -172,8 +167,31 @@ impl Change {
         !matches!(self.content, ChangeContent::Row { ex_date, .. } if ex_date < first_day)
     }
 
+    /// Notice of the change; `None` if the change is none.
+    pub(crate) fn notice(&self) -> Option<&Notice> {
+        match &self.content {
+            ChangeContent::Notice { notice, .. } => Some(notice),
+            _ => None,
+        }
+    }
+
+    /// Name and data of the stream event for a client whose history begins on `first_day`. `None` if the client gets no
+    /// event.
+    pub(crate) fn stream_event(
+        &self,
+        is_removal: bool,
+        first_day: NaiveDate,
+        text_decimals: bool,
+    ) -> Result<Option<(&'static str, String)>, serde_json::Error> {
+        if let ChangeContent::Notice { notice, json } = &self.content {
+            return Ok(Some((notice.event.as_str(), json.form(text_decimals).get().to_owned())));
+        }
+        let body = if is_removal { Some(self.removal()) } else { self.body(first_day, text_decimals)? };
+        body.map(|body| Ok((body.change.as_str(), serde_json::to_string(&body)?))).transpose()
+    }
+
     /// Event data that removes the row from the client's copy.
-    pub(crate) fn removal(&self) -> ChangeBody<'_> {
+    fn removal(&self) -> ChangeBody<'_> {
         let RowKey { kind, symbol, id, .. } = &self.key;
         let id = if id.is_empty() { symbol } else { id };
         ChangeBody { change: ChangeAction::Delete, kind: *kind, symbol, id, row: None }
@@ -181,7 +199,7 @@ impl Change {
 
     /// Event data for a client whose history begins on `first_day`. `None` for a dividend or split with an earlier
     /// ex-date.
-    pub(crate) fn body(
+    fn body(
         &self,
         first_day: NaiveDate,
         text_decimals: bool,
@@ -194,6 +212,7 @@ impl Change {
         let row = match &self.content {
             ChangeContent::Row { json, .. } => Some(Cow::Borrowed(json.form(text_decimals))),
             ChangeContent::Value(json) => json.as_ref().map(|json| Cow::Borrowed(json.form(text_decimals))),
+            ChangeContent::Notice { .. } => return Ok(None),
             ChangeContent::Events(events) => {
                 let events = &events[events.partition_point(|event| event.date < first_day)..];
                 render_unless(events.is_empty(), text_decimals, &SecurityEvents { symbol, events })?

@@ -12,15 +12,14 @@ use market::identity::Identity;
 use market::metrics::AdjustmentFactor;
 use market::metrics::dividends::grower_lists::lists_of;
 use market::metrics::revisions::ticker_events;
-use market::row::{DividendRow, DividendState, JsonColumn, SplitRow, StockFigures, StockRow};
+use market::row::{DividendRow, DividendState, JsonColumn, SplitRow, StatusRow, StockFigures, StockRow};
 use store::FromRow;
 use store::ids::JournalPosition;
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
-use super::change::{
-    Change, ChangeContent, ChangedRow, Factor, JsonForms, SecurityLists, SecurityStatus, TrackedRow,
-};
+use super::change::{Change, ChangeContent, ChangedRow, Factor, JsonForms, SecurityLists, TrackedRow};
+use super::notice::read_notice;
 use crate::parameters::{ChangeKind, JournalPlace, RowKey, SymbolList};
 use crate::read::{DataVersion, QueryError, ServedGeneration, lookup};
 
@@ -29,6 +28,7 @@ const EVENTS: &str = include_str!("../../../queries/changes/events.sql");
 const FACTORS: &str = include_str!("../../../queries/changes/factors.sql");
 const STATUSES: &str = include_str!("../../../queries/changes/statuses.sql");
 const LISTS: &str = include_str!("../../../queries/changes/lists.sql");
+const NOTICES: &str = include_str!("../../../queries/changes/notices.sql");
 const OTHER_SYMBOLS: &str = include_str!("../../../queries/changes/other_symbols.sql");
 
 /// Lower bound for ex-dates. It is earlier than every ex-date, so the query selects rows of all dates.
@@ -182,6 +182,7 @@ impl KindReader<'_, '_> {
             ChangeKind::Factors => self.values(kind, FACTORS, "symbol", |_, row| read_factors(row)).await,
             ChangeKind::Statuses => self.values(kind, STATUSES, "symbol", read_status).await,
             ChangeKind::Lists => self.values(kind, LISTS, "change_symbol", read_lists).await,
+            ChangeKind::Notices => self.notices().await,
         }
     }
 
@@ -215,6 +216,23 @@ impl KindReader<'_, '_> {
             let content = ChangeContent::Row { ex_date, json: json? };
             let key = RowKey { live: changed.live, kind, symbol: changed.symbol, id };
             changes.push(new_change(changed.position, key, content));
+        }
+        Ok(changes)
+    }
+
+    async fn notices(&self) -> Result<Vec<Change>, QueryError> {
+        let kind = ChangeKind::Notices;
+        let (live, symbol, id) = self.bound(kind);
+        let parameters: [&(dyn ToSql + Sync); 6] =
+            [&self.symbols, &self.after.position, &live, &symbol, &id, &self.limit];
+        let statement = self.transaction.prepare_cached(NOTICES).await?;
+        let mut changes = Vec::new();
+        for row in self.transaction.query(&statement, &parameters).await? {
+            let notice = read_notice(&row)?;
+            let json = JsonForms::render(&notice)?;
+            let key = RowKey { live: true, kind, symbol: row.try_get("symbol")?, id: row.try_get("id")? };
+            let content = ChangeContent::Notice { notice: Box::new(notice), json };
+            changes.push(new_change(row.try_get("position")?, key, content));
         }
         Ok(changes)
     }
@@ -267,7 +285,8 @@ fn read_factors(row: &Row) -> Result<ChangeContent, QueryError> {
 
 fn read_status(symbol: &str, row: &Row) -> Result<ChangeContent, QueryError> {
     let status: Option<DividendState> = row.try_get("dividend_status")?;
-    let json = status.map(|dividend_status| JsonForms::render(&SecurityStatus { symbol, dividend_status }));
+    let row = status.map(|dividend_status| StatusRow { symbol: symbol.to_owned(), dividend_status });
+    let json = row.map(|row| JsonForms::render(&row));
     Ok(ChangeContent::Value(json.transpose()?))
 }
 

@@ -163,15 +163,9 @@ impl ChangeStream {
     fn deliver(&mut self) -> Result<Option<Event>, ApiError> {
         let Some(Delivery { change, is_removal }) = self.batch.pop_front() else { return Ok(None) };
         self.place = change.place();
-        let body = if is_removal {
-            Some(change.removal())
-        } else {
-            change.body(self.first_day(), self.call.has_text_decimals).map_err(RenderError::from)?
-        };
-        let Some(body) = body else { return Ok(None) };
-        let event = Event::default().event(body.change.as_str()).id(self.event_id()?);
-        let data = serde_json::to_string(&body).map_err(RenderError::from)?;
-        Ok(Some(event.data(data)))
+        let event = change.stream_event(is_removal, self.first_day(), self.call.has_text_decimals);
+        let Some((name, data)) = event.map_err(RenderError::from)? else { return Ok(None) };
+        Ok(Some(Event::default().event(name).id(self.event_id()?).data(data)))
     }
 
     /// Fills the empty batch, or waits for changes. Returns an event if the stream opens, ends or needs a heartbeat.
@@ -214,7 +208,7 @@ impl ChangeStream {
             self.filter.follow(securities);
         }
         let visible = page.changes.into_iter().filter(|change| change.is_visible_since(first_day));
-        let batch = visible.map(|change| Delivery::of_page(change, securities)).collect();
+        let batch = visible.filter_map(|change| self.filter.admit_of_page(change, securities)).collect();
         self.set_batch(batch, Some(page.end));
         if !page.has_more {
             self.phase = StreamPhase::Join;

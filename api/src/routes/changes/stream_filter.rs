@@ -1,4 +1,4 @@
-//! Filter of a change stream: kinds and symbols.
+//! Filter of a change stream: kinds, symbols and notices.
 //!
 //! After a rename during the stream, a symbol can belong to another security. The client then gets all rows of the new
 //! security, and removals of the rows of the former security.
@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::auth::tier::Tier;
 use crate::parameters::{ChangeKind, SymbolList};
-use crate::read::changes::{Change, ListedSecurities};
+use crate::read::changes::{Change, ListedSecurities, NoticeSelection};
 
 /// Required tier and feature name of a stream for the whole market.
 pub(super) const MARKET: (Tier, &str) = (Tier::Professional, "market_changes");
@@ -17,6 +17,7 @@ pub(super) const MARKET: (Tier, &str) = (Tier::Professional, "market_changes");
 #[derive(Debug)]
 pub(super) struct StreamFilter {
     pub(super) kinds: Vec<ChangeKind>,
+    notices: NoticeSelection,
     /// Symbols of the filter; `None` for the whole market.
     symbols: Option<SymbolFilter>,
 }
@@ -43,12 +44,12 @@ pub(super) struct Delivery {
 
 impl StreamFilter {
     /// Creates a filter for changes of these kinds. `list` has the symbols to select; `None` selects the whole market.
-    pub(super) fn new(kinds: Vec<ChangeKind>, list: Option<SymbolList>) -> Self {
+    pub(super) fn new(kinds: Vec<ChangeKind>, notices: NoticeSelection, list: Option<SymbolList>) -> Self {
         let symbols = list.map(|list| {
             let spellings = list.0.iter().flat_map(|symbol| symbol.candidates.iter().cloned()).collect();
             SymbolFilter { list, spellings, followed: BTreeSet::new() }
         });
-        Self { kinds, symbols }
+        Self { kinds, notices, symbols }
     }
 
     /// Symbols of the request; `None` for the whole market.
@@ -73,7 +74,25 @@ impl StreamFilter {
             None => true,
         };
         let is_removal = !is_named;
-        self.kinds.contains(&change.key.kind).then_some(Delivery { change, is_removal })
+        let is_of_kind = self.kinds.contains(&change.key.kind);
+        (is_of_kind && self.admits_notice(&change, is_removal)).then_some(Delivery { change, is_removal })
+    }
+
+    /// Applies the filter to a change from a journal page, which has only changes of the filter's kinds and symbols. The
+    /// change of a former security becomes a removal. `securities` is `None` for the whole market.
+    pub(super) fn admit_of_page(
+        &self,
+        change: Change,
+        securities: Option<&ListedSecurities>,
+    ) -> Option<Delivery> {
+        let is_removal = securities.is_some_and(|listed| listed.former.contains(&change.key.symbol));
+        let is_admitted = self.admits_notice(&change, is_removal);
+        is_admitted.then(|| Delivery { change: Arc::new(change), is_removal })
+    }
+
+    /// False for a notice that is not selected, or of a security that no longer has a requested symbol.
+    fn admits_notice(&self, change: &Change, is_removal: bool) -> bool {
+        change.notice().is_none_or(|notice| !is_removal && self.notices.admits(notice))
     }
 }
 
@@ -94,14 +113,5 @@ impl SymbolFilter {
             return Some(true);
         }
         self.followed.contains(security).then_some(false)
-    }
-}
-
-impl Delivery {
-    /// Prepares a change from a journal page for delivery. The change of a former security becomes a removal.
-    /// `securities` is `None` for the whole market.
-    pub(super) fn of_page(change: Change, securities: Option<&ListedSecurities>) -> Self {
-        let is_removal = securities.is_some_and(|listed| listed.former.contains(&change.key.symbol));
-        Self { change: Arc::new(change), is_removal }
     }
 }

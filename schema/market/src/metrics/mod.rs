@@ -29,6 +29,7 @@ pub mod exchange_rates;
 pub mod explain;
 pub mod fund;
 pub mod merge;
+pub mod notices;
 pub mod prices;
 pub mod revisions;
 mod rows;

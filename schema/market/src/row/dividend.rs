@@ -38,6 +38,7 @@ text_enum! {
 
 table_row! {
     /// A dividend record.
+    #[derive(serde::Deserialize)]
     pub struct DividendRow {
         /// Id of the record. It is unique in the whole service and stays the same when the data are rebuilt. Null for
         /// projected records.
@@ -127,6 +128,7 @@ text_enum! {
 
 table_row! {
     /// A split record.
+    #[derive(serde::Deserialize)]
     pub struct SplitRow {
         /// Id of the record. It is unique in the whole service and stays the same when the data are rebuilt.
         "id" id: String,

@@ -8,6 +8,7 @@ mod etf;
 mod flag;
 mod fx;
 mod metrics;
+mod notice;
 mod quote;
 mod security_event;
 mod stock;
@@ -23,6 +24,7 @@ pub use fx::FxRow;
 pub use metrics::{
     AnnualTotal, DividendState, ForwardBasis, ListTier, Metrics, NextDividend, NextStatus, Safety, YieldBasis,
 };
+pub use notice::{Notice, NoticeCause, NoticeEvent, NoticeKind, NoticeRow, StatusRow};
 pub use quote::FundamentalsRow;
 pub use quote::{Quote, QuoteSource};
 pub use security_event::{RevisedKind, Revision, RevisionReason};

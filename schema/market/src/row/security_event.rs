@@ -35,6 +35,7 @@ text_enum! {
 
 table_row! {
     /// Dated event of a security: ticker change, corporate action or special dividend.
+    #[derive(serde::Deserialize)]
     pub struct SecurityEvent {
         /// Canonical ticker.
         "symbol" symbol: String,

@@ -12,6 +12,7 @@
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
 
+use super::frequency::is_restart;
 use super::streak::{is_cut, is_increase};
 use super::yields::{RegularDividend, has_unequal_halves};
 use crate::metrics::arithmetic::change_percent;
@@ -37,24 +38,69 @@ pub fn rate_changes(
     as_of: NaiveDate,
     rules: &StreakRules,
 ) -> RateChanges {
-    let uneven = payments_per_year == Some(2) && has_unequal_halves(rates);
-    let back = if uneven { 2 } else { 1 };
+    let back = compared_back(rates, payments_per_year);
     let decade = months_before(as_of, 120);
     let mut changes = RateChanges::default();
     for index in back..rates.len() {
-        let (rate, base) = (rates[index], rates[index - back]);
-        if !is_comparable(rates, index) {
-            continue;
-        }
-        if is_increase(rate.amount, base.amount, rules) {
-            changes.latest_increase =
-                change_percent(rate.amount, base.amount).map(|change| (rate.ex_date, change));
-        } else if is_cut(rate.amount, base.amount, rules) {
-            changes.last_cut = Some(rate.ex_date);
-            changes.cuts_10y += i32::from(rate.ex_date > decade);
+        let rate = rates[index];
+        match compare(rates, index, back, rules) {
+            Some((RateStep::Raised, base)) => {
+                changes.latest_increase =
+                    change_percent(rate.amount, base.amount).map(|change| (rate.ex_date, change));
+            }
+            Some((RateStep::Cut, _)) => {
+                changes.last_cut = Some(rate.ex_date);
+                changes.cuts_10y += i32::from(rate.ex_date > decade);
+            }
+            None => {}
         }
     }
     changes
+}
+
+/// Direction of a change of the regular dividend rate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RateStep {
+    /// The rate is higher.
+    Raised,
+    /// The rate is lower.
+    Cut,
+}
+
+/// Compares the newest rate, and returns also the rate that it is compared with. `None` if the rate is unchanged or not
+/// comparable, for example after a suspension.
+pub fn newest_rate_step(
+    rates: &[RegularDividend],
+    payments_per_year: Option<i32>,
+    rules: &StreakRules,
+) -> Option<(RateStep, RegularDividend)> {
+    let newest = rates.len().checked_sub(1)?;
+    let (step, base) = compare(rates, newest, compared_back(rates, payments_per_year), rules)?;
+    let is_resumed = is_restart(rates[newest - 1].ex_date, rates[newest].ex_date);
+    (!is_resumed).then_some((step, base))
+}
+
+/// Number of payments between a rate and the earlier rate that it is compared with.
+fn compared_back(rates: &[RegularDividend], payments_per_year: Option<i32>) -> usize {
+    if payments_per_year == Some(2) && has_unequal_halves(rates) { 2 } else { 1 }
+}
+
+fn compare(
+    rates: &[RegularDividend],
+    index: usize,
+    back: usize,
+    rules: &StreakRules,
+) -> Option<(RateStep, RegularDividend)> {
+    let (rate, base) = (rates.get(index)?, *rates.get(index.checked_sub(back)?)?);
+    if !is_comparable(rates, index) {
+        None
+    } else if is_increase(rate.amount, base.amount, rules) {
+        Some((RateStep::Raised, base))
+    } else if is_cut(rate.amount, base.amount, rules) {
+        Some((RateStep::Cut, base))
+    } else {
+        None
+    }
 }
 
 /// False at a change of frequency: the next gap is below 0.6 or above 1.7 times the previous gap.
