@@ -158,7 +158,7 @@ async fn each_event_is_noticed_from_a_feed_file() -> Result<()> {
     // The suspension ends.
     market.since = market.position().await?;
     market
-        .load(&[with(security("STOP"), json!({ "revision": 2 })), dividend("STOP", "2024-06-28", "0.50")])
+        .load(&[with(security("STOP"), json!({ "revision": 2 })), dividend("STOP", "2024-08-30", "0.50")])
         .await?;
     assert_eq!(market.words(&format!("events={ALL}&symbols=STOP")).await?, ["STOP declared", "STOP resumed"]);
     Ok(())
@@ -209,13 +209,31 @@ async fn old_history_and_promotions_give_no_notice() -> Result<()> {
     assert_eq!(market.words("events=declared,special").await?, ["LATE declared"]);
     let backfilled = market.words("events=declared,special&backfill=true").await?;
     assert_eq!(backfilled, ["LATE declared", "LATE special"]);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_change_of_rules_or_policy_gives_a_notice_only_if_asked() -> Result<()> {
+    let mut market = Market::start(&["PAYER"]).await?;
+    market.load(&history("QUIET")[..5]).await?;
+    let app = &market.world.app;
+    let other = with(dividend("PAYER", "2024-05-31", "0.60"), json!({ "id": "other" }));
+    app.feed("other.ndjson", format!("{other}\n")).source("other").today("2024-06-17").load().await?;
+    app.catch_up().await?;
+    market.since = market.position().await?;
+    let served = market.world.json("/v1/stocks/PAYER/dividends?limit=1").await?["data"][0]["source"].clone();
+    let source = if served == "test" { "other" } else { "test" };
+    app.projector(&["policy", "set", "dividend", source, "--rank", "1", "--now"]).await?.success()?;
+    app.catch_up().await?;
+    assert!(market.words(&format!("events={ALL}")).await?.is_empty());
+    assert_eq!(market.words(&format!("events={ALL}&cause=policy")).await?, ["PAYER corrected"]);
     market.since = market.position().await?;
 
-    // Another tolerance of increases changes rows and figures; a policy without the source removes all dividends.
-    let app = &market.world.app;
-    app.projector(&["rebuild", "--rule", "streak.tolerance=60"]).await?.success()?;
+    app.projector(&["rebuild", "--rule", "status.lapse_periods=1"]).await?.success()?;
     app.projector(&["promote", "2", "--accept-diff", "--accept-rules"]).await?.success()?;
     assert!(market.words(&format!("events={ALL}")).await?.is_empty());
+    let changed = market.words(&format!("events={ALL}&cause=rule,promotion")).await?;
+    assert_eq!(changed, ["QUIET suspended"]);
     Ok(())
 }
 
