@@ -17,7 +17,7 @@ use crate::auth::credential;
 use crate::auth::tier::Tier;
 use crate::error::ApiError;
 use crate::parameters::{ChangeKind, DocumentedParameters, SymbolList, SyncPoint, parameters};
-use crate::read::changes::{ChangeBody, ListedSecurities, NoticeSelection};
+use crate::read::changes::{ListedSecurities, NoticeSelection, StreamData};
 use crate::read::lookup;
 use crate::routes::ErrorResponses;
 use change_feed::JournalStart;
@@ -80,7 +80,7 @@ parameters! {
     get, path = "/v1/changes", tag = "Changes", security(("bearer" = []), ("api_key" = [])),
     params(DocumentedParameters<ChangesParameters>),
     responses(
-        (status = 200, description = "A stream of events", content_type = "text/event-stream", body = ChangeBody<'static>),
+        (status = 200, description = "A stream of events", content_type = "text/event-stream", body = StreamData),
         ErrorResponses
     )
 )]

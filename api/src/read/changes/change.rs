@@ -141,6 +141,17 @@ pub(crate) struct ChangeBody<'a> {
     row: Option<Cow<'a, RawValue>>,
 }
 
+/// Data of an event of the stream.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(untagged)]
+#[expect(dead_code, reason = "documents Change::stream_event")]
+pub(crate) enum StreamData {
+    /// Data of the events `upsert` and `delete`.
+    Change(ChangeBody<'static>),
+    /// Data of a notice.
+    Notice(Notice),
+}
+
 impl Change {
     /// Journal place directly after this change.
     pub(crate) fn place(&self) -> JournalPlace {

@@ -9,7 +9,7 @@ mod change_ring;
 mod journal_reader;
 mod notice;
 
-pub(crate) use change::{Change, ChangeBody, ChangedRow, TrackedRow};
+pub(crate) use change::{Change, ChangedRow, StreamData, TrackedRow};
 pub(crate) use change_page::{ChangePage, ChangeSelection, ListedSecurities};
 pub(crate) use change_ring::Lagged;
 pub(crate) use journal_reader::{JournalReader, RingSubscription};

@@ -303,3 +303,6 @@ fn pair<T: Record>(changes: RowChanges<T>) -> Vec<(Option<T>, Option<T>)> {
     pairs.extend(of_day.into_values().flatten().map(|row| (Some(row), None)));
     pairs
 }
+
+#[cfg(test)]
+mod tests;
