@@ -2,6 +2,7 @@
 
 mod access;
 mod calendar;
+mod cells;
 mod currency;
 mod equal_figures;
 mod income;

@@ -87,8 +87,8 @@ impl From<QueryError> for MarketError {
 
 /// JSON body of an API response.
 #[derive(Deserialize)]
-struct Answer<T> {
-    data: T,
+pub(super) struct Answer<T> {
+    pub(super) data: T,
     meta: AnswerMeta,
 }
 

@@ -4,6 +4,9 @@
 
 mod notices;
 
+use std::collections::HashMap;
+
+use axum::body::Body;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{FromRequestParts, Path, State};
 use axum::http::request::Parts;
@@ -11,6 +14,10 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
 use axum::routing::get;
 use axum::{Extension, Router};
+use market::row::{FundamentalsRow, Metrics, Quote, StockRow, TableRow};
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use telemetry::escape_formula;
 
 use crate::account::portfolios::{Portfolio, find_portfolio};
 use crate::admission::RequestContext;
@@ -19,17 +26,27 @@ use crate::app::site_address::SiteAddress;
 use crate::app::state::App;
 use crate::auth::AccountId;
 use crate::dashboard::form::Form;
-use crate::dashboard::market::api_calls::{ApiCalls, MarketError, with_parameter};
+use crate::dashboard::market::api_calls::{Answer, ApiCalls, MarketError, encode, with_parameter};
 use crate::dashboard::market::calendar_events::Calendar;
 use crate::dashboard::market::icalendar::as_calendar;
 use crate::error::ApiError;
-use crate::parameters::{ParameterReader, Parameters, UnroutedParameters};
+use crate::parameters::{ParameterError, ParameterReader, Parameters, UnroutedParameters};
 use notices::FeedParameters;
 
 /// Path of the change stream after `/v1/`. A feed cannot contain it, because the stream does not end and is no CSV.
 const CHANGES: &str = "changes";
 const NO_STREAM: &str = "A feed address cannot follow the change stream: send the key in a header to /v1/changes, or read \
                          changed rows with updated_since in a feed of /v1/dividends/history";
+
+/// Resources of a security with the fields of a cell: fields, and path after the symbol. A field of several resources is
+/// read from the first one.
+const CELL_RESOURCES: [(&[&str], &str); 4] = [
+    (Metrics::COLUMNS, "/metrics"),
+    (Quote::COLUMNS, "/quote"),
+    (StockRow::COLUMNS, ""),
+    (FundamentalsRow::COLUMNS, "/fundamentals"),
+];
+const PLAIN_TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
 
 /// Router of `/feed/{key}/…`. `data` is the API router that serves the calls.
 pub(crate) fn feed_routes(data: &Router) -> Router<App> {
@@ -38,6 +55,7 @@ pub(crate) fn feed_routes(data: &Router) -> Router<App> {
         .route("/feed/{key}/income.ics", get(show_income))
         .route("/feed/{key}/events.atom", get(show_notices))
         .route("/feed/{key}/portfolios/{name}/{file}", get(show_portfolio))
+        .route("/feed/{key}/cell/{symbol}/{field}", get(show_cell))
         .route("/feed/{key}/v1/{*path}", get(show_rows))
         .layer(Extension(DataRouter(data.clone())))
 }
@@ -52,8 +70,7 @@ async fn show_rows(
 ) -> Result<Response, ApiError> {
     let Path((key, path)) = path.map_err(|_| nothing_here())?;
     if path == CHANGES {
-        caller.headers.insert(header::AUTHORIZATION, bearer(&key)?);
-        Access::<Free, UnroutedParameters>::from_request_parts(&mut caller, &app).await?;
+        check_access(&app, &key, &mut caller).await?;
         return Err(ApiError::refused(StatusCode::BAD_REQUEST, NO_STREAM));
     }
     // Use the path as sent, because a symbol may contain an encoded slash.
@@ -65,6 +82,66 @@ async fn show_rows(
     let calls = ApiCalls::with_key(data, bearer(&key)?, &caller);
     let response = calls.respond_if_changed(&target, caller.headers.get(header::IF_NONE_MATCH)).await;
     response.map_err(|_| nothing_here())
+}
+
+/// Checks the key of a feed that calls no endpoint.
+async fn check_access(app: &App, key: &str, caller: &mut Parts) -> Result<(), ApiError> {
+    caller.headers.insert(header::AUTHORIZATION, bearer(key)?);
+    Access::<Free, UnroutedParameters>::from_request_parts(caller, app).await?;
+    Ok(())
+}
+
+/// Responds with one field of a security as plain text, for a cell of a spreadsheet. The query is passed to the API.
+async fn show_cell(
+    State(app): State<App>,
+    path: Result<Path<(String, String, String)>, PathRejection>,
+    Extension(DataRouter(data)): Extension<DataRouter>,
+    mut caller: Parts,
+) -> Result<Response, ApiError> {
+    let Path((key, symbol, field)) = path.map_err(|_| nothing_here())?;
+    let resource = CELL_RESOURCES.iter().find(|(fields, _)| fields.contains(&field.as_str()));
+    let Some((_, resource)) = resource else {
+        check_access(&app, &key, &mut caller).await?;
+        return Err(unknown_cell_field(&field));
+    };
+    let target = format!("/v1/stocks/{}{resource}?fields={field}&format=json", encode(&symbol));
+    let target = caller.uri.query().map_or(target.clone(), |query| with_parameter(&target, query));
+    let calls = ApiCalls::with_key(data, bearer(&key)?, &caller);
+    let response = calls.respond_if_changed(&target, caller.headers.get(header::IF_NONE_MATCH)).await;
+    let response = response.map_err(|_| nothing_here())?;
+    if response.status() != StatusCode::OK {
+        return Ok(response);
+    }
+    let mut headers = response.headers().clone();
+    let (answer, _): (Answer<HashMap<String, Box<RawValue>>>, _) = ApiCalls::parse(response).await?;
+    let text = answer.data.get(&field).map_or(String::new(), |value| cell_text(value));
+    headers.insert(header::CONTENT_TYPE, PLAIN_TEXT);
+    headers.insert(header::CONTENT_LENGTH, text.len().into());
+    let mut cell = Response::new(Body::from(text));
+    *cell.headers_mut() = headers;
+    Ok(cell)
+}
+
+/// Text of a JSON value: empty for null, and with the digits of the JSON for a number.
+fn cell_text(value: &RawValue) -> String {
+    match serde_json::from_str(value.get()) {
+        Ok(Value::Null) => String::new(),
+        Ok(Value::String(text)) => escape_formula(text),
+        _ => value.get().to_owned(),
+    }
+}
+
+fn unknown_cell_field(field: &str) -> ApiError {
+    let mut allowed: Vec<&str> = CELL_RESOURCES.iter().flat_map(|(fields, _)| *fields).copied().collect();
+    allowed.sort_unstable();
+    allowed.dedup();
+    let field: String = field.chars().take(64).collect();
+    let error = format!("has no value {field:?}");
+    ApiError::Parameters(vec![ParameterError {
+        param: "field".to_owned(),
+        error,
+        allowed: Some(json!(allowed)),
+    }])
 }
 
 async fn show_calendar(

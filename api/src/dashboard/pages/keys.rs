@@ -235,7 +235,7 @@ pub(crate) async fn show_new_secret(
                     (copy_button(id, "Copy address"))
                 }
             }
-            p.hint { "With an API path after the key, such as " code { "/v1/stocks" } ", the address returns CSV. Deleting the key ends its addresses." }
+            p.hint { "With an API path after the key, such as " code { "/v1/stocks" } ", the address returns CSV. " code { "/cell/KO/dividend_yield" } " returns one value. Deleting the key ends its addresses." }
             p.hint { "Keep the key out of pages, apps and repositories that others can read." }
         }
         p { a.button href="/dashboard/keys" { "I have copied it" } }
