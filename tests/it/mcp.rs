@@ -141,10 +141,36 @@ async fn every_tool_says_what_its_endpoint_says() -> Result<()> {
         assert!(explained.is_none_or(|one| one.len() == 1 && one[0]["metric"] == "dividend_yield"), "{told}");
         assert_eq!(explained.is_some(), path.contains("explain"), "{told}");
     }
+    // A tool with transactions sends them as the body.
+    let transactions = json!([{ "symbol": "COLA", "date": "2023-01-03", "quantity": "10.5" }]);
+    let arguments = json!({ "view": "received", "transactions": transactions, "tax": "US:15" });
+    let (told, is_error) = call(&world, &world.professional, "portfolio_income", arguments).await?;
+    assert!(!is_error && told["data"].as_array().is_some_and(|rows| rows.len() > 5), "{told}");
+    let body = json!({ "transactions": transactions }).to_string().into_bytes();
+    let path = "/v1/portfolio/dividends?tax=US:15";
+    let twin = world.api.send_body(Method::POST, path, &headers(&world.professional), body).await?;
+    assert_eq!(told, twin.json()?);
     // Numbers have all digits of the endpoint. They are not converted to floats.
     let asked = message("tools/call", json!({ "name": "security", "arguments": { "symbol": "COLA" } }));
     let reply = post(&world, &world.professional, &asked).await?.json()?;
     assert_eq!(reply["result"]["content"][0]["text"], world.get("/v1/stocks/COLA").await?.text());
+    Ok(())
+}
+
+#[tokio::test]
+async fn transactions_are_in_no_log() -> Result<()> {
+    let world = World::start_with(&[("RUST_LOG", "debug")]).await?;
+    for (symbol, is_refused) in [("COLA", false), ("ZQMARKER", true)] {
+        let line = json!({ "account": "zebra-account", "symbol": symbol, "date": "2024-01-03", "quantity": "77.1234567" });
+        let arguments = json!({ "view": "received", "transactions": [line] });
+        let (told, is_error) = call(&world, &world.free, "portfolio_income", arguments).await?;
+        assert_eq!(is_error, is_refused, "{told}");
+    }
+    let log = world.api.process.log();
+    assert!(log.contains("answered"), "no debug log: {log}");
+    for marker in ["zebra-account", "77.1234567", "ZQMARKER"] {
+        assert!(!log.contains(marker), "{marker} in {log}");
+    }
     Ok(())
 }
 
@@ -207,6 +233,7 @@ async fn refusals_are_errors_that_say_what_to_do() -> Result<()> {
             "earliest_date",
         ),
         ("prices", json!({ "symbol": "COLA", "interval": "hourly" }), json!("INVALID_PARAMETER"), "allowed"),
+        ("portfolio_income", json!({ "view": "received" }), json!("INVALID_PARAMETER"), "Correct"),
         ("search", json!({}), json!("INVALID_PARAMETER"), "Correct"),
         ("search", json!({ "q": "cola", "symbol": "COLA" }), json!("INVALID_PARAMETER"), "Correct"),
         ("search", json!({ "q": "cola", "cursor": "forged" }), json!("INVALID_CURSOR"), "without cursor"),

@@ -13,16 +13,22 @@ use serde_json::{Value, json};
 use super::tools::{Tool, ToolRoute};
 use crate::admission::RequestContext;
 use crate::parameters::ParameterError;
+use crate::routes::portfolio::received;
 
 /// Maximum number of rows that one tool call requests from the API. A later tool call requests further rows with a
 /// cursor.
 const MAX_ROWS: u64 = 200;
+
+/// Argument that is sent in the body.
+const TRANSACTIONS: &str = "transactions";
 
 /// API request of a tool call. The tool result leaves out the first `skip` rows of the response, because an earlier
 /// result had them.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct ToolCall {
     pub(super) target: String,
+    /// JSON body of a POST request; `None` for a GET request.
+    pub(super) body: Option<String>,
     /// Cursor in the API request; `None` for the first page.
     pub(super) cursor: Option<String>,
     pub(super) skip: usize,
@@ -36,10 +42,13 @@ impl ToolCall {
             return Err(argument_error(name, "is not an argument of this tool", Some(json!(known))));
         }
         let (chooser, template) = select_endpoint(tool, given)?;
+        let body = (template == received::PATH)
+            .then(|| json!({ TRANSACTIONS: given.get(TRANSACTIONS) }).to_string());
+        let in_query = |name: &&str| Some(*name) != chooser && (body.is_none() || *name != TRANSACTIONS);
         let mut path = template.to_owned();
         let mut query = Serializer::new(String::new());
         let (mut cursor, mut skip) = (None, 0);
-        for name in known.into_iter().filter(|name| Some(*name) != chooser) {
+        for name in known.into_iter().filter(in_query) {
             let value = given.get(name).or_else(|| tool.default(name));
             let Some(text) = value.map(|value| text(name, value)).transpose()?.flatten() else { continue };
             let place = format!("{{{name}}}");
@@ -57,15 +66,20 @@ impl ToolCall {
         if let Some(cursor) = &cursor {
             query.append_pair("cursor", cursor);
         }
-        if !given.contains_key("fields") && !tool.fields.is_empty() {
+        if !given.contains_key("fields") && !tool.fields.is_empty() && body.is_none() {
             query.append_pair("fields", &tool.fields.join(","));
         }
-        Ok(Self { target: format!("{path}?{}", query.finish()), cursor, skip })
+        Ok(Self { target: format!("{path}?{}", query.finish()), body, cursor, skip })
     }
 
     /// HTTP request with the caller's credentials.
     pub(super) fn request(&self, caller: &Parts) -> Result<Request<Body>, axum::http::Error> {
-        let mut request = Request::get(&self.target).body(Body::empty())?;
+        let mut request = match &self.body {
+            Some(body) => Request::post(&self.target)
+                .header(header::CONTENT_TYPE, "application/json")
+                .body(Body::from(body.clone()))?,
+            None => Request::get(&self.target).body(Body::empty())?,
+        };
         for name in [header::AUTHORIZATION, HeaderName::from_static("x-api-key")] {
             for value in caller.headers.get_all(&name) {
                 request.headers_mut().append(&name, value.clone());
@@ -166,6 +180,17 @@ mod tests {
             target("screener", json!({ "preset": "kings", "min_yield": 2.5, "fields": ["symbol"] })),
             "/v1/screener/dividend-kings?fields=symbol&limit=25&min_yield=2.5"
         );
+    }
+
+    #[test]
+    fn transactions_become_a_body() {
+        let transactions = json!([{ "symbol": "KO", "date": "2021-03-01", "quantity": "100" }]);
+        let given = json!({ "view": "received", "transactions": transactions, "tax": "*:15" });
+        let call = read("portfolio_income", given).expect("transactions");
+        assert_eq!(call.target, "/v1/portfolio/dividends?tax=*%3A15");
+        assert_eq!(call.body, Some(json!({ "transactions": transactions }).to_string()));
+        let call = read("portfolio_income", json!({ "holdings": "KO:1" })).expect("holdings");
+        assert!(call.body.is_none() && call.target.starts_with("/v1/portfolio/income?"), "{call:?}");
     }
 
     #[test]

@@ -129,7 +129,8 @@ impl ToolResult {
 
     pub(super) fn too_large() -> Self {
         let error = "The call or its response exceeds the size limit of a tool";
-        let what_to_do = "Request less: name the fields you need, or pass fewer symbols.";
+        let what_to_do =
+            "Request less: name the fields you need, or pass fewer symbols or a shorter range of days.";
         Self::error("ANSWER_TOO_LARGE", error, what_to_do)
     }
 
@@ -195,7 +196,7 @@ mod tests {
     use super::*;
 
     fn call(skip: usize, cursor: Option<&str>) -> ToolCall {
-        ToolCall { target: String::new(), cursor: cursor.map(str::to_owned), skip }
+        ToolCall { target: String::new(), body: None, cursor: cursor.map(str::to_owned), skip }
     }
 
     /// Body of an API response with the given number of rows. Each row has about 100 bytes.

@@ -14,8 +14,8 @@ use serde_json::{Map, Value, json};
 const TOOLS: &str = include_str!("tools.json");
 /// JSON schema of the arguments that all tools have in common.
 const COMMON: &str = r#"{
-    "fields": {"type": "array", "items": {"type": "string"}, "description": "Fields to return. The error for an unknown name lists all"},
-    "cursor": {"type": "string", "description": "meta.next_cursor of the previous result, other arguments unchanged"}
+    "fields": {"type": "array", "items": {"type": "string"}, "description": "An unknown name lists all"},
+    "cursor": {"type": "string", "description": "meta.next_cursor, other arguments unchanged"}
 }"#;
 
 /// Definition of one tool.
@@ -27,7 +27,7 @@ pub(super) struct Tool {
     description: String,
     pub(super) route: ToolRoute,
     required: Vec<String>,
-    /// Fields of a row that are returned by default; empty if the response is not a list.
+    /// Fields that a GET request returns by default; empty for all fields.
     #[serde(default)]
     pub(super) fields: Vec<String>,
     /// JSON schema of each argument, by name.
@@ -103,9 +103,16 @@ mod tests {
         serde_json::from_str(include_str!("../../openapi.json")).expect("the document is JSON")
     }
 
+    /// Names of the parameters, and of the members of the body.
     fn parameters(document: &Value, path: &str) -> Vec<String> {
-        let all = document["paths"][path]["get"]["parameters"].as_array().expect("a documented path");
-        all.iter().map(|one| one["name"].as_str().expect("a name").to_owned()).collect()
+        let item = &document["paths"][path];
+        let operation = item.get("get").or_else(|| item.get("post")).expect("a documented path");
+        let all = operation["parameters"].as_array().expect("parameters");
+        let name = |one: &Value| one["name"].as_str().expect("a name").to_owned();
+        let body = &operation["requestBody"]["content"]["application/json"]["schema"]["$ref"];
+        let body = body.as_str().and_then(|name| document.pointer(name.strip_prefix('#')?));
+        let members = body.and_then(|schema| schema["properties"].as_object());
+        all.iter().map(name).chain(members.into_iter().flat_map(Map::keys).cloned()).collect()
     }
 
     #[test]
@@ -134,7 +141,8 @@ mod tests {
                 ToolRoute::Chosen { paths, .. } => paths.values().collect(),
             };
             for path in paths {
-                let all = document["paths"][path]["get"]["parameters"].as_array().expect("a documented path");
+                let Some(operation) = document["paths"][path].get("get") else { continue };
+                let all = operation["parameters"].as_array().expect("parameters");
                 let fields = all.iter().find(|one| one["name"] == "fields").expect("fields");
                 let known = fields["schema"]["items"]["enum"].as_array().expect("names");
                 for field in &tool.fields {
