@@ -99,7 +99,7 @@ const fn hot(
     HotQuery { name, values, indexes, rows }
 }
 
-const HOT: [HotQuery; 38] = [
+const HOT: [HotQuery; 40] = [
     hot("stocks/quote", TWO_POSITIONS, &[], 0),
     hot("stocks/metrics", TWO_POSITIONS, &[], 0),
     hot("stocks/snapshot", TWO_POSITIONS, &[], 0),
@@ -114,6 +114,14 @@ const HOT: [HotQuery; 38] = [
     hot("stocks/events", "array['S7']", &["splits_pkey", "dividends_by_symbol"], 1000),
     hot("prices/prices", "array['S7'], 2014, 2147483647", &["prices_pkey", "changes_pkey"], 50),
     hot("prices/latest", "array['S7']", &["prices_pkey"], 10),
+    // Five years of two symbols. Without the bound of the ex-date, the plan would read all their dividends.
+    hot(
+        "portfolio/received",
+        "array['S7','S8'], array[date '2019-06-17', '2020-01-01'], '2019-06-17', '2024-06-17', 100001",
+        &["dividends_by_symbol"],
+        100,
+    ),
+    hot("portfolio/splits", TWO_SYMBOLS, &["splits_pkey"], 10),
     hot("etfs/detail", "array[0, 1], array['E7', 'E8']", &[], 0),
     hot("etfs/holdings", "array['E7'], null", &["holdings_pkey"], 150),
     // The table has four snapshots of each of 500 funds, and only the newest snapshot is served.
