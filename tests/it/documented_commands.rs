@@ -21,6 +21,7 @@ const NOT_RUN: &[(&str, &str)] = &[
     ("cargo bench", "compiles and measures for minutes"),
     ("pip install", "needs a package registry"),
     ("npm install", "needs a package registry"),
+    ("bean-price", "needs a package of a registry; tests/recipes/run runs it"),
     ("docker compose", "needs Docker"),
     ("cp .env.sample .env", "prepares docker compose"),
     ("createdb dividends", "needs a second pair of servers; tests/it/backup.rs restores a backup"),
@@ -65,6 +66,7 @@ pages! {
     commands_of_the_log_run: "docs/log.md",
     commands_of_operations_run: "docs/operations.md",
     commands_of_rebuilds_run: "docs/rebuilds.md",
+    commands_of_the_recipes_run: "docs/recipes.md",
 }
 
 #[test]
