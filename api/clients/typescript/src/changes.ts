@@ -18,6 +18,18 @@ export interface ChangeQuery {
   follow?: boolean;
 }
 
+/** Something that happened to a security. `since` is where to continue after it. */
+export type Notice = components["schemas"]["Notice"] & { since: string };
+
+export interface NoticeQuery extends Omit<ChangeQuery, "kinds"> {
+  /** Default: all. */
+  events?: components["schemas"]["NoticeEvent"][];
+  /** Default: `data`. */
+  cause?: components["schemas"]["NoticeCause"][];
+  /** True: also events that were more than ten sessions old when they became known. */
+  backfill?: boolean;
+}
+
 /** Seconds without a heartbeat after which a connection counts as lost. The service sends one every 15 seconds. */
 const SILENCE = 45;
 const STATUS: Record<string, number> = { INVALID_API_KEY: 401, FEATURE_NOT_AVAILABLE: 403, QUOTA_EXCEEDED: 429 };
@@ -29,8 +41,11 @@ export interface Connection {
   retry: Retry;
 }
 
-/** Changes as they happen, each once. After a lost connection the stream continues. */
-export async function* follow({ url, headers, retry }: Connection, query: ChangeQuery): AsyncGenerator<Change, void> {
+/** Changes or notices as they happen, each once. After a lost connection the stream continues. */
+export async function* follow<T>(
+  { url, headers, retry }: Connection,
+  query: ChangeQuery & NoticeQuery,
+): AsyncGenerator<T, void> {
   let last: string | undefined;
   for (let attempt = 1; ; attempt++) {
     let lost: Refused | Unreachable;
@@ -48,7 +63,7 @@ export async function* follow({ url, headers, retry }: Connection, query: Change
           last = event["id"] ?? last;
           if (event["data"] === undefined) continue;
           const data = parse(event["data"]);
-          if (event["event"] !== "end") yield { ...(data as Change), since: last ?? "" };
+          if (event["event"] !== "end") yield { ...data, since: last ?? "" } as T;
           else if (data.code === "CAUGHT_UP") return;
           else if (STATUS[data.code ?? ""]) throw refusal(STATUS[data.code ?? ""]!, event["data"], new Headers());
         }
@@ -68,13 +83,16 @@ export async function* follow({ url, headers, retry }: Connection, query: Change
   }
 }
 
-function address(url: string, { since, symbols, kinds, follow = true }: ChangeQuery): string {
+function address(url: string, query: ChangeQuery & NoticeQuery): string {
+  const { since, follow = true, backfill } = query;
   const asked = new URL(url);
   asked.searchParams.set("decimals", "string");
   asked.searchParams.set("follow", String(follow));
   if (since) asked.searchParams.set("since", since instanceof Date ? since.toISOString() : since);
-  if (symbols) asked.searchParams.set("symbols", symbols.join(","));
-  if (kinds) asked.searchParams.set("kinds", kinds.join(","));
+  if (backfill) asked.searchParams.set("backfill", "true");
+  for (const name of ["symbols", "kinds", "events", "cause"] as const) {
+    if (query[name]) asked.searchParams.set(name, query[name].join(","));
+  }
   return asked.href;
 }
 

@@ -1,6 +1,6 @@
 import createFetchClient, { type FetchOptions } from "openapi-fetch";
 
-import { type Change, type ChangeQuery, type Connection, follow } from "./changes.js";
+import { type Change, type ChangeQuery, type Connection, follow, type Notice, type NoticeQuery } from "./changes.js";
 import type { paths } from "./document.js";
 import { BrokenAnswer, MissingKey } from "./errors.js";
 import { PATIENT, type Retry } from "./retry.js";
@@ -112,6 +112,11 @@ export class Client {
   /** Changes of served rows as they happen, each once. After a lost connection the stream continues. */
   changes(query: ChangeQuery = {}): AsyncGenerator<Change, void> {
     return follow(this.#stream, query);
+  }
+
+  /** What happens to securities, for example `{ events: ["raised", "cut"] }`; by default every event. */
+  notices(query: NoticeQuery = {}): AsyncGenerator<Notice, void> {
+    return follow(this.#stream, { ...query, kinds: ["notices"] });
   }
 
   async #get(path: Path, options: object | undefined): Promise<unknown> {

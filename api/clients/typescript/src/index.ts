@@ -1,5 +1,5 @@
 /** Client of the dividend data service. */
-export type { Change, ChangeKind, ChangeQuery } from "./changes.js";
+export type { Change, ChangeKind, ChangeQuery, Notice, NoticeQuery } from "./changes.js";
 export * from "./client.js";
 export type { components, Decimal, paths } from "./document.js";
 export * from "./errors.js";

@@ -1,7 +1,7 @@
 """Client of the dividend data service: `Client` waits, `AsyncClient` is awaited."""
 
 from . import errors, models
-from .changes import Change
+from .changes import Change, Notice
 from .client import AsyncClient, Client
 from .errors import BrokenAnswer, DdsError, Refused, Unreachable
 from .frame import to_dataframe
@@ -16,6 +16,7 @@ __all__ = [
     "Change",
     "Client",
     "DdsError",
+    "Notice",
     "Pages",
     "Refused",
     "Retry",

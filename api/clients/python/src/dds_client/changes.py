@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 from decimal import Decimal
 from typing import Any, Literal
 
@@ -14,7 +14,13 @@ from . import models as m
 from .errors import BrokenAnswer, Refused, refusal
 
 Kind = Literal["events", "dividends", "splits", "factors", "statuses", "lists"]
+Event = Literal[
+    "declared", "raised", "cut", "special", "suspended", "resumed", "corrected", "cancelled", "split", "spin_off",
+    "renamed", "delisted", "ex_date_soon",
+]  # fmt: skip
+Cause = Literal["data", "rule", "policy", "promotion"]
 Row = m.DividendRow | m.SplitRow | m.SecurityEvents | m.SecurityFactors | m.SecurityStatus | m.SecurityLists
+NoticeRow = m.DividendRow | m.SplitRow | m.SecurityEvent | m.SecurityStatus
 
 PATH = "/v1/changes"
 SILENCE = 45.0
@@ -27,6 +33,12 @@ _ROWS: dict[str, type[Row]] = {
     "factors": m.SecurityFactors,
     "statuses": m.SecurityStatus,
     "lists": m.SecurityLists,
+}
+_NOTICED: dict[str, type[NoticeRow]] = {
+    "dividends": m.DividendRow,
+    "splits": m.SplitRow,
+    "events": m.SecurityEvent,
+    "statuses": m.SecurityStatus,
 }
 _STATUS = {"INVALID_API_KEY": 401, "FEATURE_NOT_AVAILABLE": 403, "QUOTA_EXCEEDED": 429}
 _OBJECT = msgspec.json.Decoder(dict[str, Any], float_hook=Decimal)
@@ -49,18 +61,32 @@ class Change:
     """Where to continue after this change: `changes(since=…)`."""
 
 
+@dataclass(frozen=True)
+class Notice:
+    """Something that happened to a security."""
+
+    event: str
+    symbol: str
+    kind: str
+    id: str | None
+    """Id of the dividend or split; None for the kinds `events` and `statuses`."""
+    date: date
+    """Day of the event, for example the ex-date."""
+    cause: str
+    known_at: datetime
+    is_backfill: bool
+    before: NoticeRow | None
+    after: NoticeRow | None
+    since: str
+    """Where to continue after this notice: `notices(since=…)`."""
+
+
 class Progress:
     """What a stream has delivered, and what its next line means. It neither reads nor waits."""
 
-    def __init__(
-        self,
-        since: str | datetime | None,
-        symbols: Sequence[str] | None,
-        kinds: Sequence[Kind] | None,
-        follow: bool,
-    ) -> None:
+    def __init__(self, since: str | datetime | None, **query: Any) -> None:
         instant = since.isoformat().replace("+00:00", "Z") if isinstance(since, datetime) else since
-        self.query: dict[str, Any] = {"since": instant, "symbols": symbols, "kinds": kinds, "follow": follow}
+        self.query: dict[str, Any] = {"since": instant, **query}
         self.is_over = False
         self.attempt = 0
         """Connections since the last event."""
@@ -73,7 +99,7 @@ class Progress:
         headers = {"accept": "text/event-stream"}
         return headers | {"last-event-id": self._last} if self._last else headers
 
-    def read(self, line: str) -> Change | None:
+    def read(self, line: str) -> Change | Notice | None:
         """Reads a line. An event ends with an empty line. Raises what ends the stream for good."""
         if line:
             name, _, value = line.partition(":")
@@ -86,8 +112,10 @@ class Progress:
         if "data" not in fields:
             return None
         data = _decode(fields["data"])
-        if fields.get("event") != "end":
+        if fields.get("event") in ("upsert", "delete"):
             return self._change(data)
+        if fields.get("event") != "end":
+            return self._notice(data)
         if data.get("code") == "CAUGHT_UP":
             self.is_over = True
         elif status := _STATUS.get(data.get("code", "")):
@@ -102,6 +130,25 @@ class Progress:
                 row = msgspec.convert(data["row"], kind)
             return Change(data["change"], data["kind"], data["symbol"], data["id"], row, self._last or "")
         except (KeyError, msgspec.MsgspecError) as error:
+            raise BrokenAnswer(f"an event is not what the document promises: {error}") from error
+
+    def _notice(self, data: Mapping[str, Any]) -> Notice:
+        try:
+            known = _NOTICED.get(data["kind"])
+
+            def convert(row: Any) -> NoticeRow | None:
+                return msgspec.convert(row, known) if known is not None and row is not None else None
+
+            fields = {name: data[name] for name in ("event", "symbol", "kind", "id", "cause", "is_backfill")}
+            return Notice(
+                **fields,
+                date=date.fromisoformat(data["date"]),
+                known_at=datetime.fromisoformat(data["known_at"]),
+                before=convert(data["before"]),
+                after=convert(data["after"]),
+                since=self._last or "",
+            )
+        except (KeyError, ValueError, msgspec.MsgspecError) as error:
             raise BrokenAnswer(f"an event is not what the document promises: {error}") from error
 
 

@@ -14,7 +14,7 @@ from typing import Any, Self, TypeVar
 import httpx
 import msgspec
 
-from .changes import PATH, SILENCE, Change, Kind, Progress
+from .changes import PATH, SILENCE, Cause, Change, Event, Kind, Notice, Progress
 from .errors import BrokenAnswer, DdsError, MissingKey, Refused, Unreachable, VersionNotServed, refusal
 from .kept import Kept
 from .newest import Newest
@@ -123,7 +123,32 @@ class Client(_Core, Operations):
         `since` is the `sync_from` of an answer, the `since` of a change, or an instant; without it the stream begins now.
         Without `symbols` it has the whole market (Professional). With `follow=False` it ends after all present changes.
         """
-        progress = Progress(since, symbols, kinds, follow)
+        progress = Progress(since, symbols=symbols, kinds=kinds, follow=follow)
+        for change in self._follow(progress):
+            assert isinstance(change, Change)
+            yield change
+
+    def notices(
+        self,
+        *,
+        events: Sequence[Event] | None = None,
+        since: str | datetime | None = None,
+        symbols: Sequence[str] | None = None,
+        cause: Sequence[Cause] | None = None,
+        backfill: bool = False,
+        follow: bool = True,
+    ) -> Iterator[Notice]:
+        """What happens to securities, for example `events=["raised", "cut"]`; by default every event.
+
+        The other parameters are those of `changes`. Without `cause` only what new data cause; with `backfill=True` also
+        events that were more than ten sessions old when they became known.
+        """
+        chosen = {"events": events, "kinds": ["notices"], "cause": cause, "backfill": backfill}
+        for notice in self._follow(Progress(since, symbols=symbols, follow=follow, **chosen)):
+            assert isinstance(notice, Notice)
+            yield notice
+
+    def _follow(self, progress: Progress) -> Iterator[Change | Notice]:
         while True:
             progress.attempt += 1
             outcome: Refused | Unreachable = Unreachable("the stream ended")
@@ -208,7 +233,32 @@ class AsyncClient(_Core, AsyncOperations):
         `since` is the `sync_from` of an answer, the `since` of a change, or an instant; without it the stream begins now.
         Without `symbols` it has the whole market (Professional). With `follow=False` it ends after all present changes.
         """
-        progress = Progress(since, symbols, kinds, follow)
+        progress = Progress(since, symbols=symbols, kinds=kinds, follow=follow)
+        async for change in self._follow(progress):
+            assert isinstance(change, Change)
+            yield change
+
+    async def notices(
+        self,
+        *,
+        events: Sequence[Event] | None = None,
+        since: str | datetime | None = None,
+        symbols: Sequence[str] | None = None,
+        cause: Sequence[Cause] | None = None,
+        backfill: bool = False,
+        follow: bool = True,
+    ) -> AsyncIterator[Notice]:
+        """What happens to securities, for example `events=["raised", "cut"]`; by default every event.
+
+        The other parameters are those of `changes`. Without `cause` only what new data cause; with `backfill=True` also
+        events that were more than ten sessions old when they became known.
+        """
+        chosen = {"events": events, "kinds": ["notices"], "cause": cause, "backfill": backfill}
+        async for notice in self._follow(Progress(since, symbols=symbols, follow=follow, **chosen)):
+            assert isinstance(notice, Notice)
+            yield notice
+
+    async def _follow(self, progress: Progress) -> AsyncIterator[Change | Notice]:
         while True:
             progress.attempt += 1
             outcome: Refused | Unreachable = Unreachable("the stream ended")
