@@ -55,13 +55,15 @@ insert into version_inputs (fact_set, method_version, program_version, benchmark
 insert into versions select 1000 + n, 1, n, false, date '2024-06-14', (select max(id) from version_inputs), timestamptz '2020-01-01' + n * interval '1 minute'
   from generate_series(1, 30000) n;
 insert into factor_changes select symbol, n, now() from stocks, generate_series(1, 10) n;
+insert into notices select n, symbol, 'declared/r', 'declared', 'dividends', 'r', date '2024-06-14', 'data', false, null, null, now()
+  from stocks, generate_series(1, 20) n;
 analyze";
 
 /// SQL file with the indexes of a generation. They are created after the first rows are written.
 const INDEXES: &str = "../schema/store/generation/read_indexes.sql";
 /// Tables that grow with time. They have a row for every day, dividend, split, snapshot, quarantined row, batch or
 /// commit.
-const GROWING: [&str; 14] = [
+const GROWING: [&str; 15] = [
     "dividends",
     "prices",
     "splits",
@@ -76,6 +78,7 @@ const GROWING: [&str; 14] = [
     "symbol_links",
     "versions",
     "factor_changes",
+    "notices",
 ];
 const STOCKS: [&str; 6] = ["stocks", "symbols", "quotes", "metrics", "fundamentals", "factors"];
 
@@ -99,7 +102,7 @@ const fn hot(
     HotQuery { name, values, indexes, rows }
 }
 
-const HOT: [HotQuery; 40] = [
+const HOT: [HotQuery; 42] = [
     hot("stocks/quote", TWO_POSITIONS, &[], 0),
     hot("stocks/metrics", TWO_POSITIONS, &[], 0),
     hot("stocks/snapshot", TWO_POSITIONS, &[], 0),
@@ -151,6 +154,18 @@ const HOT: [HotQuery; 40] = [
     hot("changes/factors", CHANGED_VALUES, CHANGED, 400),
     hot("changes/statuses", CHANGED_VALUES, CHANGED, 400),
     hot("changes/lists", CHANGED_VALUES, CHANGED, 400),
+    hot(
+        "changes/notices",
+        "array['S7'], 5, true, 'S7', 'x', 101",
+        &["notices_pkey", "notices_by_symbol"],
+        25,
+    ),
+    hot(
+        "changes/newest_notices",
+        "array['S7', 'S8'], array['declared'], array['data'], false",
+        &["notices_by_symbol"],
+        50,
+    ),
     hot("changes/since", "now()", &["versions_by_time"], 2),
     hot("changes/securities", "array[0, 1], array['S7', 'S8']", CHANGED, 10),
     hot("changes/other_symbols", TWO_SYMBOLS, &[], 0),
