@@ -2,6 +2,7 @@
 
 mod converted_income;
 mod distribution_events;
+mod mergers;
 mod position;
 pub(crate) mod received;
 mod received_payment;

@@ -9,7 +9,6 @@ use market::row::{DividendRow, SplitRow, SplitType, StockRow};
 use rust_decimal::Decimal;
 
 use super::position::{HOLDINGS, IncomeGap, remove_translations};
-use super::share_count::AccountSecurity;
 use super::tax::TaxRates;
 use crate::read::{DataVersion, QueryError, ServedGeneration, lookup};
 use crate::render::envelope::Warning;
@@ -40,21 +39,17 @@ pub(super) struct LoadedEvents {
     pub(super) tax_warning: Option<Warning>,
 }
 
-/// Loads the dividends with payment dates from one day to another, at most `max_rows`, and all splits.
+/// Loads the dividends with payment dates from one day to another, at most `max_rows`, and all splits. `since` has the
+/// securities with the first day on which they may be owned.
 pub(super) async fn load_events(
     generation: &ServedGeneration,
-    owned: &[AccountSecurity],
+    since: &BTreeMap<&str, NaiveDate>,
     [first, last]: [NaiveDate; 2],
     max_rows: i64,
     tax: Option<&TaxRates>,
 ) -> Result<LoadedEvents, QueryError> {
-    let mut since: BTreeMap<&str, NaiveDate> = BTreeMap::new();
-    for one in owned {
-        let day = since.entry(&one.symbol).or_insert(NaiveDate::MAX);
-        *day = one.first_day().min(*day);
-    }
     let symbols: Vec<String> = since.keys().map(|symbol| (*symbol).to_owned()).collect();
-    let days: Vec<NaiveDate> = since.into_values().collect();
+    let days: Vec<NaiveDate> = since.values().copied().collect();
     let mut client = generation.client().await?;
     let transaction = lookup::begin_snapshot(&mut client).await?;
     let (version, stocks) =

@@ -12,6 +12,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::distribution_events::{DistributionEvents, load_events};
+use super::mergers::{exchange_shares, first_days, load_mergers};
 use super::position::IncomeGap;
 use super::received_payment::{ConvertibleReceived, ReceivedDividend};
 use super::received_totals::{ReceivedConverted, ReceivedTotals};
@@ -82,7 +83,7 @@ endpoint! {
     /// Dividends received
     ///
     /// Dividends that an owner received and will receive, from purchases and sales. The quantity of a payment is the
-    /// sum of the transactions before the ex-date, carried through splits. Projected payments are included and marked.
+    /// sum of the transactions before the ex-date, carried through splits and mergers. Projected payments are included and marked.
     /// Nothing of the request is stored. The body is JSON, or CSV with the columns of a transaction, at most 1 MiB.
     post "/v1/portfolio/dividends", tag "Portfolio", reads TransactionList, returns "The payments",
     dividends(Access<Free, ReceivedParameters>) -> ReceivedDividends { respond_to_body(render_dividends) }
@@ -104,14 +105,18 @@ async fn render_dividends(
     let unknown = transactions.symbols.0.iter().zip(&resolved).filter(|(_, found)| found.is_none());
     let missing: Vec<String> = unknown.map(|(symbol, _)| symbol.text.clone()).collect();
     let basis = (asked.quantity_basis == Some("today")).then_some(today);
-    let owned = group_by_account(transactions, &resolved, basis);
+    let mut owned = group_by_account(transactions, &resolved, basis);
+    let mergers = load_mergers(&context.generation, &owned).await?;
+    let since = first_days(&owned, &mergers);
     let days = [window.start.min(first_of_twelve_months(today)), window.end.max(today)];
     let loaded =
-        load_events(&context.generation, &owned, days, i64::from(MAX_PAYMENTS) + 1, asked.tax.as_ref())
+        load_events(&context.generation, &since, days, i64::from(MAX_PAYMENTS) + 1, asked.tax.as_ref())
             .await?;
     if loaded.row_count > MAX_PAYMENTS as usize {
         return Err(too_many_payments());
     }
+    let merger_warnings = exchange_shares(&mut owned, &mergers, &loaded.events)
+        .ok_or_else(|| refused(TRANSACTIONS, "has too large amounts"))?;
     if !asked.short {
         require_shares(&owned, &loaded.events)?;
     }
@@ -140,6 +145,7 @@ async fn render_dividends(
     list.set_missing(missing);
     list.warnings.iter_mut().for_each(|warning| warning.param = Some(TRANSACTIONS));
     list.warnings.extend(spin_off_warnings(&owned, &loaded.events, &window));
+    list.warnings.extend(merger_warnings);
     list.warnings.extend(loaded.tax_warning);
     list.set_depth(context.depth_without(asked.start_date), today);
     let body = rows::render_list(&asked.output, &rows, &ReceivedMeta { list, gaps, totals })?;

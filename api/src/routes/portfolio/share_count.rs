@@ -47,11 +47,12 @@ impl AccountSecurity {
     pub(super) fn new(
         account: Option<String>,
         symbol: String,
-        mut transactions: Vec<Transaction>,
+        transactions: Vec<Transaction>,
         basis: Option<NaiveDate>,
     ) -> Self {
-        transactions.sort_by_key(|transaction| (transaction.date, transaction.quantity < Decimal::ZERO));
-        Self { account, symbol, transactions, basis }
+        let mut owned = Self { account, symbol, transactions, basis };
+        owned.sort();
+        owned
     }
 
     /// Day of the first transaction.
@@ -79,6 +80,33 @@ impl AccountSecurity {
             counts.push(shares.on(day));
         }
         counts
+    }
+
+    /// Number of shares after all transactions.
+    pub(super) fn final_shares(&self, splits: &Splits) -> Decimal {
+        self.shares_before(splits, std::iter::once(NaiveDate::MAX)).first().copied().unwrap_or_default()
+    }
+
+    /// Currency of the first known price.
+    pub(super) fn currency(&self) -> Option<&str> {
+        self.transactions.iter().find_map(|transaction| transaction.currency.as_deref())
+    }
+
+    /// Adds a transaction on the share basis of its date.
+    pub(super) fn receive(&mut self, transaction: Transaction, splits: &Splits) {
+        let basis = self.basis.unwrap_or(transaction.date);
+        let ratio = splits.ratio_to_basis(transaction.date, basis);
+        let price = transaction.price.map(|price| ratio.apply(price));
+        self.transactions.push(Transaction {
+            quantity: ratio.inverse().apply(transaction.quantity),
+            price,
+            ..transaction
+        });
+        self.sort();
+    }
+
+    fn sort(&mut self) {
+        self.transactions.sort_by_key(|transaction| (transaction.date, transaction.quantity < Decimal::ZERO));
     }
 
     /// First sale of more shares than the account has; `None` without such a sale.
