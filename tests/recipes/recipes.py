@@ -227,7 +227,6 @@ def test_notebook(tmp_path: Path) -> None:
     assert totals.symbols[0].yield_on_cost > 0
 
 
-@pytest.mark.skip(reason="/feed/KEY/events.atom is not served yet")
 def test_feed_readers() -> None:
     address = table("Feed readers", "reader")["any"][0]
     feed = feedparser.parse(fetch(address, "application/atom+xml"))

@@ -224,7 +224,7 @@ class ChangeEvent(Struct, frozen=True, kw_only=True):
     kind: str
     """Kind of the row.
 
-    One of: events, dividends, splits, factors, statuses, lists.
+    One of: events, dividends, splits, factors, statuses, lists, notices.
     """
     row: Any | None = None
     """New row of an upsert. A delete has null, with one exception: if a dividend or split was removed
@@ -2451,6 +2451,44 @@ class NotFoundBody(Struct, frozen=True, kw_only=True):
     nearest: list[NearSymbol] | None = field(default_factory=list)
     """For an unknown symbol: securities with a similar symbol or name, the most similar first. Omitted
     if there are none."""
+
+
+class Notice(Struct, frozen=True, kw_only=True):
+    """Something that happened to a security."""
+
+    after: Any | None = None
+    """Row after the event; null if it no longer exists."""
+    before: Any | None = None
+    """Row before the event; null if there was none. For `raised` and `cut`, the dividend that was
+    compared."""
+    cause: str
+    """Reason for the change of the data.
+
+    One of: data, rule, policy, promotion.
+    """
+    date: dt.date
+    """Day of the event: ex-date of a dividend or split, date of a rename or delisting. For
+    `suspended`, the market's as-of date; for `resumed`, the ex-date of the newest regular dividend."""
+    event: str
+    """What happened.
+
+    One of: declared, raised, cut, special, suspended, resumed, corrected, cancelled, split,
+    spin_off, renamed, delisted, ex_date_soon.
+    """
+    id: str | None = None
+    """Id of the dividend or split; null for the kinds `events` and `statuses`."""
+    is_backfill: bool
+    """True if `date` was more than ten sessions before the market's as-of date when the change became
+    known."""
+    kind: str
+    """Kind of the rows `before` and `after`.
+
+    One of: dividends, splits, events, statuses.
+    """
+    known_at: dt.datetime
+    """Time at which the service published the change."""
+    symbol: str
+    """Canonical ticker at that time."""
 
 
 class PortfolioIncome(Struct, frozen=True, kw_only=True):

@@ -1240,9 +1240,9 @@ class Operations(Asker):
         """Dividends received.
 
         Dividends that an owner received and will receive, from purchases and sales. The quantity of
-        a payment is the sum of the transactions before the ex-date, carried through splits.
-        Projected payments are included and marked. Nothing of the request is stored. The body is
-        JSON, or CSV with the columns of a transaction, at most 1 MiB.
+        a payment is the sum of the transactions before the ex-date, carried through splits and
+        mergers. Projected payments are included and marked. Nothing of the request is stored. The
+        body is JSON, or CSV with the columns of a transaction, at most 1 MiB.
 
         Args:
             transactions: Purchases and sales in any order, at least one.
