@@ -231,5 +231,5 @@ def test_feed_readers() -> None:
     address = table("Feed readers", "reader")["any"][0]
     feed = feedparser.parse(fetch(address, "application/atom+xml"))
     assert not feed.bozo and feed.version == "atom10", feed.get("bozo_exception")
-    assert len({entry.id for entry in feed.entries}) == len(feed.entries)
+    assert len({entry.id for entry in feed.entries}) == len(feed.entries) > 0
     assert all(re.search("KO|PEP", entry.title) and entry.updated_parsed for entry in feed.entries)
