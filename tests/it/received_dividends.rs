@@ -1,6 +1,8 @@
 //! Received dividends: payments to an owner, computed from purchases and sales.
 
+mod brokers;
 mod privacy;
+mod reconciliation;
 mod reference;
 
 use anyhow::{Context, Result};
@@ -17,9 +19,9 @@ const TODAY: &str = "2024-06-28";
 const MARKET: [(&str, &str); 5] = [
     (
         "securities.ndjson",
-        r#"{"kind":"security","symbol":"KO","name":"Cola","type":"stock","currency":"USD","country":"US","former_symbols":[{"symbol":"OLDKO","to":"2022-01-03"}]}
+        r#"{"kind":"security","symbol":"KO","name":"Cola","type":"stock","currency":"USD","country":"US","isin":"US1912161007","former_symbols":[{"symbol":"OLDKO","to":"2022-01-03"}]}
 {"kind":"security","symbol":"USDF","name":"Dollar fund","type":"etf","currency":"GBP","country":"IE"}
-{"kind":"security","symbol":"NIP","name":"Nippon","type":"stock","currency":"JPY","country":"JP"}
+{"kind":"security","symbol":"NIP","name":"Nippon","type":"stock","currency":"JPY","country":"JP","isin":"JP9998887773"}
 {"kind":"security","symbol":"PAR","name":"Parent","type":"stock","currency":"USD","country":"US"}
 "#,
     ),
@@ -39,7 +41,8 @@ const MARKET: [(&str, &str); 5] = [
     ("splits.csv", "symbol,ex_date,from,to,type\nKO,2023-08-01,1,2,forward\nPAR,2024-02-01,10,11,spin_off\n"),
     (
         "fx.csv",
-        "date,base,quote,rate\n2024-06-13,GBP,USD,1.28\n2024-06-18,GBP,USD,1.25\n2024-06-27,GBP,USD,1.27\n",
+        "date,base,quote,rate\n2024-06-13,GBP,USD,1.28\n2024-06-18,GBP,USD,1.25\n2024-06-27,GBP,USD,1.27\n\
+         2023-04-03,EUR,USD,1.10\n2023-07-03,EUR,USD,1.09\n2024-01-02,EUR,USD,1.10\n2024-04-01,EUR,USD,1.08\n",
     ),
 ];
 
@@ -80,10 +83,14 @@ impl Market {
     async fn payments(&self, query: &str, lines: &[&str]) -> Result<Vec<String>> {
         let answer = self.answer(query, lines).await?;
         let rows = answer["data"].as_array().context("rows")?;
-        let text = |row: &Value, name: &str| row[name].as_str().unwrap_or_default().to_owned();
         let known = rows.iter().filter(|row| row["status"] != "projected");
         Ok(known.map(|row| ["ex_date", "quantity", "gross"].map(|name| text(row, name)).join(" ")).collect())
     }
+}
+
+/// Text of a member; empty without a text.
+fn text(row: &Value, name: &str) -> String {
+    row[name].as_str().unwrap_or_default().to_owned()
 }
 
 fn transactions(lines: &[&str]) -> Value {

@@ -149,6 +149,11 @@ impl Conversion {
         self.convert(Decimal::ONE, currency, day).map(|converted| converted.rate.0)
     }
 
+    /// Units of the currency `to` for one unit of `from` on a day. `None` without a rate.
+    pub(crate) fn rate_between(&self, from: &str, to: &str, day: NaiveDate) -> Option<Decimal> {
+        self.rates.rate(from, to, day, self.as_of).map(|rate| rate.value)
+    }
+
     /// Converts an amount at the rate of a day. `None` without a rate.
     pub(crate) fn convert(&self, amount: Decimal, currency: &str, day: NaiveDate) -> Option<Converted> {
         if currency == self.currency {

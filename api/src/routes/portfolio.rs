@@ -1,12 +1,16 @@
 //! `GET /v1/portfolio/income`: income of given holdings over twelve calendar months, by holding, currency and month.
 
+mod body_lines;
+mod brokers;
 mod converted_income;
 mod distribution_events;
 mod mergers;
+mod payment_matching;
 mod position;
 pub(crate) mod received;
 mod received_payment;
 mod received_totals;
+mod reconciliation;
 mod share_count;
 mod tax;
 mod totals;

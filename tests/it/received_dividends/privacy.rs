@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::{Market, transactions};
 
-const MARKERS: [&str; 3] = ["zebra-account", "77.1234567", "ZQMARKER"];
+const MARKERS: [&str; 5] = ["zebra-account", "77.1234567", "ZQMARKER", "88.7654321", "zebra-kind"];
 
 #[tokio::test]
 async fn the_body_is_in_no_log_and_in_no_table() -> Result<()> {
@@ -16,6 +16,21 @@ async fn the_body_is_in_no_log_and_in_no_table() -> Result<()> {
         "zebra-account,KO,2024-01-03,-99",
     ];
     let answer = market.answer("", &lines[..2]).await?;
+    let mut with_received = transactions(&lines[..2]);
+    with_received["received"] =
+        json!([{ "account": MARKERS[0], "symbol": "KO", "date": "2024-04-01", "amount": MARKERS[3] }]);
+    let compared = market.post("", "application/json", &with_received.to_string()).await?;
+    ensure!(compared.text().contains(MARKERS[3]), "{}", compared.text());
+    let file = "Run Date,Account,Action,Symbol,Quantity,Price,Amount\n\
+        01/03/2024,zebra-account,YOU BOUGHT,KO,77.1234567,88.7654321,-1\n\
+        01/03/2024,zebra-account,YOU BOUGHT,ZQMARKER,1,1,-1\n\
+        04/01/2024,zebra-account,DIVIDEND RECEIVED,KO,,,88.7654321\n\
+        04/01/2024,zebra-account,zebra-kind,KO,,,1\n";
+    let read = market.post("", "text/csv", file).await?;
+    ensure!(read.status == 200 && read.text().contains(MARKERS[0]), "{}", read.text());
+    let unreadable = market.post("", "text/csv", &file.replace(",1,1,-1", ",zebra-kind,1,-1")).await?;
+    let unknown = market.post("", "text/csv", &file.replace("Run Date", MARKERS[2])).await?;
+    assert_eq!([unreadable.status, unknown.status].map(|status| status.as_u16()), [400; 2]);
     assert_eq!(
         (&answer["data"][0]["account"], &answer["meta"]["missing"]),
         (&json!(MARKERS[0]), &json!([MARKERS[2]]))

@@ -11,18 +11,21 @@ use market::row::TableRow;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::distribution_events::{DistributionEvents, load_events};
+use super::body_lines::{TRANSACTIONS, body_error};
+use super::distribution_events::{DistributionEvents, LoadedEvents, load_events};
 use super::mergers::{exchange_shares, first_days, load_mergers};
+use super::payment_matching::{PaymentPair, pair_payments};
 use super::position::IncomeGap;
 use super::received_payment::{ConvertibleReceived, ReceivedDividend};
 use super::received_totals::{ReceivedConverted, ReceivedTotals};
+use super::reconciliation::{Reconciliation, reconcile};
 use super::share_count::AccountSecurity;
 use super::tax::TaxRates;
-use super::transactions::{Transaction, TransactionList, Transactions, body_error, parse_transactions};
+use super::transactions::{Transaction, TransactionList, parse_transactions};
 use super::yield_on_cost::{first_of_twelve_months, set_yields_on_cost};
 use crate::answer::{Free, HandlerContext, RenderedBody, RequestBody};
 use crate::error::ApiError;
-use crate::parameters::{Output, ParameterErrors, parameters};
+use crate::parameters::{Output, ParameterErrors, ResponseFormat, parameters};
 use crate::read::{DataVersion, lookup};
 use crate::render::envelope::{ListMeta, Warning};
 use crate::render::rows;
@@ -77,14 +80,26 @@ pub(crate) struct ReceivedMeta {
     gaps: Vec<IncomeGap>,
     /// Sums of the payments.
     totals: ReceivedTotals,
+    /// Expected payments compared with the received dividends of the request, by payment date. An expected payment
+    /// without a received dividend is listed if it was paid between the first and the last received dividend of its
+    /// account. Omitted without received dividends, and in CSV.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reconciliation: Option<Vec<Reconciliation>>,
+    /// Broker whose file the request has, recognized by its header. Omitted for JSON and for CSV with the columns of a
+    /// transaction.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    broker: Option<&'static str>,
 }
 
 endpoint! {
     /// Dividends received
     ///
     /// Dividends that an owner received and will receive, from purchases and sales. The quantity of a payment is the
-    /// sum of the transactions before the ex-date, carried through splits and mergers. Projected payments are included and marked.
-    /// Nothing of the request is stored. The body is JSON, or CSV with the columns of a transaction, at most 1 MiB.
+    /// sum of the transactions before the ex-date, carried through splits and mergers. Projected payments are included
+    /// and marked.
+    /// Received dividends are compared with the expected payments. Nothing of the request is stored. The body of at
+    /// most 1 MiB is JSON, CSV with the columns of a transaction and `amount`, or the transaction export of a broker:
+    /// DEGIRO, Fidelity, Interactive Brokers (Flex), Schwab, Trade Republic or Trading 212.
     post "/v1/portfolio/dividends", tag "Portfolio", reads TransactionList, returns "The payments",
     dividends(Access<Free, ReceivedParameters>) -> ReceivedDividends { respond_to_body(render_dividends) }
 }
@@ -97,15 +112,18 @@ async fn render_dividends(
     let transactions = parse_transactions(&body)?;
     drop(body);
     let resolved = lookup::resolve_symbols(&context.generation, &transactions.symbols).await?;
-    let first = transactions.list.iter().map(|transaction| transaction.date).min().unwrap_or(today);
+    let first = transactions.first_day().unwrap_or(today);
     let window = Window {
         start: asked.start_date.unwrap_or_else(|| first.max(context.first_day_of_tier_history())),
         end: asked.end_date.unwrap_or_else(|| today.checked_add_months(Months::new(12)).unwrap_or(today)),
     };
     let unknown = transactions.symbols.0.iter().zip(&resolved).filter(|(_, found)| found.is_none());
     let missing: Vec<String> = unknown.map(|(symbol, _)| symbol.text.clone()).collect();
+    let named = transactions.symbols.0.iter().zip(&resolved);
+    let names: Vec<String> =
+        named.map(|(symbol, found)| found.as_ref().unwrap_or(&symbol.text).clone()).collect();
     let basis = (asked.quantity_basis == Some("today")).then_some(today);
-    let mut owned = group_by_account(transactions, &resolved, basis);
+    let mut owned = group_by_account(transactions.list, &resolved, basis);
     let mergers = load_mergers(&context.generation, &owned).await?;
     let since = first_days(&owned, &mergers);
     let days = [window.start.min(first_of_twelve_months(today)), window.end.max(today)];
@@ -138,6 +156,13 @@ async fn render_dividends(
     set_yields_on_cost(&mut totals.symbols, &all, &owned, &loaded.events, today);
     let (rows, converted) = convert(&context, &loaded.version, &payments).await?;
     totals.converted = converted;
+    let (received, outside): (Vec<_>, Vec<_>) =
+        transactions.received.into_iter().partition(|row| window.includes(row.date));
+    let mut reconciliation = None;
+    if asked.output.format == ResponseFormat::Json && received.len() + outside.len() > 0 {
+        let pairs = pair_payments(&all, received, &names, |day| window.includes(day));
+        reconciliation = Some(compare(&context, &loaded, pairs).await?);
+    }
 
     let mut gaps: Vec<IncomeGap> = missing.iter().map(|symbol| IncomeGap::unknown(symbol)).collect();
     gaps.extend(loaded.gaps);
@@ -147,13 +172,13 @@ async fn render_dividends(
     list.warnings.extend(spin_off_warnings(&owned, &loaded.events, &window));
     list.warnings.extend(merger_warnings);
     list.warnings.extend(loaded.tax_warning);
+    list.warnings.extend(unused_rows_warning(&transactions.unused));
+    list.warnings.extend(outside_warning(outside.len()));
     list.set_depth(context.depth_without(asked.start_date), today);
-    let body = rows::render_list(&asked.output, &rows, &ReceivedMeta { list, gaps, totals })?;
+    let meta = ReceivedMeta { list, gaps, totals, reconciliation, broker: transactions.broker };
+    let body = rows::render_list(&asked.output, &rows, &meta)?;
     Ok(RenderedBody { body, version: loaded.version, next_cursor: None })
 }
-
-/// Name of the list of transactions in errors and warnings.
-const TRANSACTIONS: &str = "transactions";
 
 fn refused(param: &str, error: &str) -> ApiError {
     ParameterErrors::Parameters(vec![body_error(param, error)]).into()
@@ -177,12 +202,12 @@ impl Window {
 
 /// Transactions of each known security in each account.
 fn group_by_account(
-    transactions: Transactions,
+    transactions: Vec<Transaction>,
     resolved: &[Option<String>],
     basis: Option<NaiveDate>,
 ) -> Vec<AccountSecurity> {
     let mut groups: BTreeMap<(String, Option<String>), Vec<Transaction>> = BTreeMap::new();
-    for transaction in transactions.list {
+    for transaction in transactions {
         if let Some(Some(symbol)) = resolved.get(transaction.symbol) {
             groups.entry((symbol.clone(), transaction.account.clone())).or_default().push(transaction);
         }
@@ -237,6 +262,39 @@ async fn convert(
     }
     let total = ReceivedConverted::of(conversion.currency(), &converted, rows.len() - converted.len());
     Ok((rows, Some(total)))
+}
+
+/// Compares received with expected payments, with the exchange rates between their currencies.
+async fn compare(
+    context: &HandlerContext<ReceivedParameters>,
+    loaded: &LoadedEvents,
+    pairs: Vec<PaymentPair>,
+) -> Result<Vec<Reconciliation>, ApiError> {
+    let currencies = pairs.iter().filter_map(|pair| Some((pair.currencies()?, pair.day()?)));
+    let amounts: BTreeSet<(&str, NaiveDate)> =
+        currencies.flat_map(|((from, to), day)| [(from, day), (to, day)]).collect();
+    let mut rates = None;
+    if !amounts.is_empty() {
+        let amounts: Vec<_> = amounts.into_iter().collect();
+        rates = Some(Conversion::load(&context.generation, &loaded.version, None, &amounts).await?);
+    }
+    let tax = |symbol: &str| loaded.events.get(symbol)?.tax_rate;
+    let rate = |from: &str, to: &str, day| rates.as_ref()?.rate_between(from, to, day);
+    Ok(reconcile(pairs, tax, rate))
+}
+
+/// Warning about the rows of a broker's file that are not used, by kind; `None` without such rows.
+fn unused_rows_warning(unused: &BTreeMap<String, usize>) -> Option<Warning> {
+    let kinds: Vec<String> = unused.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
+    let message = format!("Rows of the file that are not used: {}", kinds.join(", "));
+    (!unused.is_empty()).then_some(Warning { code: "unused_rows", message, param: Some(TRANSACTIONS) })
+}
+
+/// Warning about received dividends before or after the requested days; `None` if `count` is 0.
+fn outside_warning(count: usize) -> Option<Warning> {
+    let message =
+        format!("Received dividends outside of the requested days, which are not compared: {count}");
+    (count > 0).then_some(Warning { code: "outside_range", message, param: Some(TRANSACTIONS) })
 }
 
 /// Warnings about spin-offs to an owner, whose shares are not among the transactions.

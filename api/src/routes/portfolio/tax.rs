@@ -57,14 +57,18 @@ impl TaxRates {
     }
 }
 
-/// Tax on an amount, rounded half away from zero to the minor unit of the currency.
-pub(super) fn tax_on(gross: Decimal, percent: Decimal, currency: &str) -> Decimal {
-    let places = match currency {
+/// Decimal places of the minor unit of a currency.
+pub(super) fn minor_places(currency: &str) -> u32 {
+    match currency {
         currency if NO_PLACES.contains(&currency) => 0,
         currency if THREE_PLACES.contains(&currency) => 3,
         _ => 2,
-    };
-    round(gross * percent / Decimal::ONE_HUNDRED, places)
+    }
+}
+
+/// Tax on an amount, rounded half away from zero to the minor unit of the currency.
+pub(super) fn tax_on(gross: Decimal, percent: Decimal, currency: &str) -> Decimal {
+    round(gross * percent / Decimal::ONE_HUNDRED, minor_places(currency))
 }
 
 #[cfg(test)]

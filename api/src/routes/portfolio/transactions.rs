@@ -1,4 +1,5 @@
-//! Transactions of an owner: purchases and sales, parsed from JSON or CSV. Decimals are exact.
+//! Transactions of an owner and dividends that the owner received, parsed from JSON, CSV or a broker's file. Decimals
+//! are exact.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -6,34 +7,37 @@ use chrono::NaiveDate;
 use market::decimal::{ExactDecimal, parse_decimal};
 use market::metrics::currency::Currency;
 use rust_decimal::Decimal;
-use serde::Deserialize;
 use serde_json::json;
-use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
+use super::body_lines::{
+    CSV_COLUMNS, Line, TRANSACTIONS, body_error, csv_lines, is_own_header, json_lines, read_records,
+};
+use super::brokers::{BrokerFile, broker_names, read_broker_file};
 use crate::answer::RequestBody;
 use crate::parameters::{
     ParameterError, ParameterErrors, RequestedSymbol, ResponseFormat, SymbolList, parse_date,
 };
 
-const MAX_TRANSACTIONS: usize = 10_000;
+const MAX_LINES: usize = 10_000;
 /// Maximum number of errors in a response.
 const MAX_ERRORS: usize = 100;
 /// Maximum length of the name of an account, in characters.
 const MAX_ACCOUNT_LENGTH: usize = 64;
-/// Maximum number of shares of a transaction, and maximum price.
+/// Maximum number of shares of a transaction, maximum price, and maximum received amount.
 const MAX_NUMBER: i64 = 1_000_000_000;
-const COLUMNS: [&str; 6] = ["account", "symbol", "date", "quantity", "price", "currency"];
-/// Name of the list, in the body and in errors.
-const LIST: &str = "transactions";
 
-/// Purchases and sales of an owner.
+/// Purchases and sales of an owner, and the dividends that the owner received.
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "documents the body")]
 pub(crate) struct TransactionList {
-    /// Purchases and sales in any order, at least one.
-    #[schema(max_items = 10_000, min_items = 1)]
+    /// Purchases and sales in any order. With the received dividends, 1 to 10,000 lines.
+    #[schema(max_items = 10_000)]
     transactions: Vec<TransactionInput>,
+    /// Received dividends in any order. The response compares them with the expected payments, as
+    /// `meta.reconciliation`.
+    #[schema(max_items = 10_000)]
+    received: Option<Vec<ReceivedInput>>,
 }
 
 /// Purchase or sale of shares. CSV has the same columns.
@@ -55,6 +59,23 @@ pub(crate) struct TransactionInput {
     currency: Option<String>,
 }
 
+/// Dividend that an owner received. In CSV, a line with `amount` and without `quantity` is a received dividend.
+#[derive(ToSchema)]
+#[schema(as = ReceivedPayment)]
+#[expect(dead_code, reason = "documents the body")]
+pub(crate) struct ReceivedInput {
+    /// Account, at most 64 characters, as in the transactions. Default: no account.
+    account: Option<String>,
+    /// Symbol or identifier, as everywhere in this service. A former symbol is accepted.
+    symbol: String,
+    /// Payment date.
+    date: NaiveDate,
+    /// Received amount of all shares.
+    amount: ExactDecimal,
+    /// Currency of the amount. Default: the currency of the dividends.
+    currency: Option<String>,
+}
+
 /// Purchase or sale of shares.
 #[derive(Clone)]
 pub(super) struct Transaction {
@@ -71,42 +92,50 @@ pub(super) struct Transaction {
     pub(super) currency: Option<String>,
 }
 
-/// Transactions in the order of the body.
+/// Dividend that an owner received.
+pub(super) struct ReceivedRow {
+    /// Place in the body: `received[3]`, or `line 5` of a CSV.
+    pub(super) place: String,
+    pub(super) account: Option<String>,
+    /// Index of the symbol in [`Transactions::symbols`].
+    pub(super) symbol: usize,
+    /// Payment date.
+    pub(super) date: NaiveDate,
+    pub(super) amount: Decimal,
+    /// Currency of the amount; `None` if it is the currency of the dividends.
+    pub(super) currency: Option<String>,
+}
+
+/// Transactions and received dividends in the order of the body.
 #[derive(Default)]
 pub(super) struct Transactions {
     /// Distinct symbols.
     pub(super) symbols: SymbolList,
     pub(super) list: Vec<Transaction>,
-}
-
-/// Error at a place of the body.
-pub(super) fn body_error(param: impl Into<String>, error: impl Into<String>) -> ParameterError {
-    ParameterError { param: param.into(), error: error.into(), allowed: None }
+    pub(super) received: Vec<ReceivedRow>,
+    /// Broker whose file the body is; `None` for the service's own formats.
+    pub(super) broker: Option<&'static str>,
+    /// Number of rows of a broker's file that are not used, by kind.
+    pub(super) unused: BTreeMap<String, usize>,
 }
 
 /// Parses the body. All errors are collected, up to [`MAX_ERRORS`].
 pub(super) fn parse_transactions(body: &RequestBody) -> Result<Transactions, ParameterErrors> {
     let refused = |error| ParameterErrors::Parameters(vec![error]);
-    let lines = match body.format {
-        ResponseFormat::Json => json_lines(&body.text),
-        ResponseFormat::Csv => csv_lines(&body.text),
+    let (lines, broker, unused) = match body.format {
+        ResponseFormat::Json => (json_lines(&body.text).map_err(refused)?, None, BTreeMap::new()),
+        ResponseFormat::Csv => read_csv(&body.text).map_err(refused)?,
     };
-    let lines = lines.map_err(refused)?;
-    if lines.is_empty() || lines.len() > MAX_TRANSACTIONS {
-        let error = format!("has {} lines instead of 1 to {MAX_TRANSACTIONS}", lines.len());
-        let allowed = Some(json!({ "maximum": MAX_TRANSACTIONS }));
-        return Err(refused(ParameterError { allowed, ..body_error(LIST, error) }));
+    let count = lines.len() + unused.values().sum::<usize>();
+    if count == 0 || count > MAX_LINES {
+        let error = format!("has {count} lines instead of 1 to {MAX_LINES}");
+        let allowed = Some(json!({ "maximum": MAX_LINES }));
+        return Err(refused(ParameterError { allowed, ..body_error(TRANSACTIONS, error) }));
     }
-    let (mut transactions, mut errors) = (Transactions::default(), Vec::new());
-    let mut known_symbols = HashMap::new();
+    let mut transactions = Transactions { broker, unused, ..Transactions::default() };
+    let (mut errors, mut known_symbols) = (Vec::new(), HashMap::new());
     for mut line in lines {
-        if let Some((transaction, symbol)) = line.parse() {
-            let index = *known_symbols.entry(symbol.text.to_ascii_uppercase()).or_insert_with(|| {
-                transactions.symbols.0.push(symbol);
-                transactions.symbols.0.len() - 1
-            });
-            transactions.list.push(Transaction { symbol: index, ..transaction });
-        }
+        transactions.add(&mut line, &mut known_symbols);
         errors.append(&mut line.errors);
         if errors.len() >= MAX_ERRORS {
             errors.truncate(MAX_ERRORS);
@@ -116,124 +145,64 @@ pub(super) fn parse_transactions(body: &RequestBody) -> Result<Transactions, Par
     if errors.is_empty() { Ok(transactions) } else { Err(ParameterErrors::Parameters(errors)) }
 }
 
-/// Texts of one transaction, by column.
-struct Line {
-    place: String,
-    cells: BTreeMap<String, String>,
-    errors: Vec<ParameterError>,
+type CsvLines = (Vec<Line>, Option<&'static str>, BTreeMap<String, usize>);
+
+/// Lines of a CSV in the service's own format, or of a broker's file.
+fn read_csv(text: &str) -> Result<CsvLines, ParameterError> {
+    let text = text.trim_start_matches('\u{feff}').replace("\r\n", "\n").replace('\r', "\n");
+    let records = read_records(&text, b',')?;
+    let file = if is_own_header(&records) { None } else { read_broker_file(&text)? };
+    if let Some(BrokerFile { broker, lines, unused }) = file {
+        return Ok((lines, Some(broker), unused));
+    }
+    Ok((csv_lines(&records).ok_or_else(unknown_header)?, None, BTreeMap::new()))
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct JsonBody {
-    transactions: Vec<BTreeMap<String, Option<Box<RawValue>>>>,
+fn unknown_header() -> ParameterError {
+    let columns = CSV_COLUMNS.join(", ");
+    let error = format!(
+        "has no known header; the columns are {columns}: symbol and date are needed, with quantity for a transaction, or \
+         amount for a received dividend; the export files of these brokers are recognized by their headers: {}",
+        broker_names().join(", ")
+    );
+    let allowed = Some(json!({ "columns": CSV_COLUMNS, "brokers": broker_names() }));
+    ParameterError { allowed, ..body_error(TRANSACTIONS, error) }
 }
 
-fn json_lines(text: &str) -> Result<Vec<Line>, ParameterError> {
-    let body: JsonBody =
-        serde_json::from_str(text).map_err(|error| body_error(LIST, format!("cannot be read: {error}")))?;
-    let mut lines = Vec::new();
-    for (number, members) in body.transactions.into_iter().enumerate() {
-        let mut line = Line { place: format!("{LIST}[{number}]"), cells: BTreeMap::new(), errors: vec![] };
-        for (column, value) in members {
-            let Some(value) = value else { continue };
-            match cell_text(&value) {
-                Some(text) => line.add_cell(&column, &text),
-                None => line.add_error(&column, "is neither a text nor a number"),
-            }
-        }
-        lines.push(line);
-    }
-    Ok(lines)
-}
-
-/// Text of a JSON string or number; `None` for any other value. The digits of a number stay as they are.
-fn cell_text(value: &RawValue) -> Option<String> {
-    match value.get().as_bytes().first()? {
-        b'"' => serde_json::from_str(value.get()).ok(),
-        b'-' | b'0'..=b'9' => Some(value.get().to_owned()),
-        _ => None,
-    }
-}
-
-fn csv_lines(text: &str) -> Result<Vec<Line>, ParameterError> {
-    let text = text.trim_start_matches('\u{feff}');
-    let mut reader =
-        csv::ReaderBuilder::new().flexible(true).trim(csv::Trim::All).from_reader(text.as_bytes());
-    let unreadable = |error: csv::Error| body_error(LIST, format!("cannot be read: {error}"));
-    let header = reader.headers().map_err(unreadable)?.clone();
-    let mut lines = Vec::new();
-    for record in reader.into_records() {
-        let record = record.map_err(unreadable)?;
-        let number = record.position().map_or(0, |start| line_number(text, start));
-        let mut line = Line { place: format!("line {number}"), cells: BTreeMap::new(), errors: vec![] };
-        for (column, cell) in header.iter().zip(&record) {
-            line.add_cell(column, cell);
-        }
-        if record.len() > header.len() {
-            let error = format!("has {} cells, but the header has {}", record.len(), header.len());
-            line.errors.push(body_error(line.place.as_str(), error));
-        }
-        lines.push(line);
-    }
-    Ok(lines)
-}
-
-/// Number of the line with a record. The reader's position is that of the line breaks before the record.
-fn line_number(text: &str, start: &csv::Position) -> u64 {
-    let start_byte = usize::try_from(start.byte()).unwrap_or(text.len());
-    let breaks = text.bytes().skip(start_byte).take_while(|byte| matches!(byte, b'\r' | b'\n'));
-    start.line() + breaks.filter(|byte| *byte == b'\n').map(|_| 1).sum::<u64>()
-}
-
-impl Line {
-    fn add_error(&mut self, column: &str, error: impl Into<String>) {
-        let column: String = column.chars().take(MAX_ACCOUNT_LENGTH).collect();
-        self.errors.push(body_error(format!("{}.{column}", self.place), error));
+impl Transactions {
+    /// First day of a transaction or received dividend.
+    pub(super) fn first_day(&self) -> Option<NaiveDate> {
+        let received = self.received.iter().map(|row| row.date);
+        self.list.iter().map(|transaction| transaction.date).chain(received).min()
     }
 
-    /// Adds the text of a column. An empty text is an absent value.
-    fn add_cell(&mut self, column: &str, text: &str) {
-        if !COLUMNS.contains(&column) {
-            self.add_error(column, format!("is not a column; the columns are {}", COLUMNS.join(", ")));
-        } else if !text.trim().is_empty() {
-            self.cells.insert(column.to_owned(), text.trim().to_owned());
-        }
-    }
-
-    /// Value of a column, parsed by `parse`; `None` if it is absent or invalid.
-    fn read<T>(&mut self, column: &str, parse: impl Fn(&str) -> Result<T, String>) -> Option<T> {
-        let parsed = parse(self.cells.get(column)?);
-        parsed.map_err(|error| self.add_error(column, error)).ok()
-    }
-
-    /// Value of a required column.
-    fn require<T>(&mut self, column: &str, parse: impl Fn(&str) -> Result<T, String>) -> Option<T> {
-        let has_error = self.errors.iter().any(|error| error.param.ends_with(&format!(".{column}")));
-        if !has_error && !self.cells.contains_key(column) {
-            self.add_error(column, "is required");
-        }
-        self.read(column, parse)
-    }
-
-    /// Transaction of the line, and its symbol. `None` if the line has an error.
-    fn parse(&mut self) -> Option<(Transaction, RequestedSymbol)> {
-        let account = self.read("account", parse_account);
-        let symbol = self.require("symbol", parse_symbol);
-        let date = self.require("date", |text| parse_date(text).ok_or("is not a date, YYYY-MM-DD".into()));
-        let quantity = self.require("quantity", parse_quantity);
-        let unit = self.read("currency", |text| Currency::parse(text).ok_or("is not a currency".into()));
-        let price = self.read("price", parse_price);
-        let transaction = Transaction {
-            place: self.place.clone(),
-            account,
-            symbol: 0,
-            date: date?,
-            quantity: quantity?,
-            price: price.map(|price| unit.as_ref().map_or(price, |unit| unit.to_major(price))),
-            currency: unit.map(|unit| unit.code),
+    /// Adds the transaction or the received dividend of a line. Errors stay in the line.
+    fn add(&mut self, line: &mut Line, known_symbols: &mut HashMap<String, usize>) {
+        let account = line.read("account", parse_account);
+        let symbol = line.require("symbol", parse_symbol);
+        let date = line.require("date", |text| parse_date(text).ok_or("is not a date, YYYY-MM-DD".into()));
+        let number = if line.is_received {
+            line.require("amount", parse_number)
+        } else {
+            line.require("quantity", parse_quantity)
         };
-        Some((transaction, symbol?))
+        let unit = line.read("currency", |text| Currency::parse(text).ok_or("is not a currency".into()));
+        let price = line.read("price", parse_price);
+        let (Some(symbol), Some(date), Some(number)) = (symbol, date, number) else { return };
+        let symbol = *known_symbols.entry(symbol.text.to_ascii_uppercase()).or_insert_with(|| {
+            self.symbols.0.push(symbol);
+            self.symbols.0.len() - 1
+        });
+        let to_major = |amount| unit.as_ref().map_or(amount, |unit| unit.to_major(amount));
+        let price = price.map(to_major);
+        let (amount, place) = (to_major(number), line.place.clone());
+        let currency = unit.map(|unit| unit.code);
+        if line.is_received {
+            self.received.push(ReceivedRow { place, account, symbol, date, amount, currency });
+        } else {
+            let transaction = Transaction { place, account, symbol, date, quantity: number, price, currency };
+            self.list.push(transaction);
+        }
     }
 }
 
@@ -244,7 +213,7 @@ fn parse_account(text: &str) -> Result<String, String> {
 }
 
 fn parse_symbol(text: &str) -> Result<RequestedSymbol, String> {
-    let symbol = RequestedSymbol::parse_item(LIST, text).map_err(|error| error.to_string())?;
+    let symbol = RequestedSymbol::parse_item(TRANSACTIONS, text).map_err(|error| error.to_string())?;
     symbol.ok_or_else(|| "is not a symbol of 1 to 24 ASCII characters".to_owned())
 }
 
