@@ -214,12 +214,12 @@ def every_operation() -> list[dict[str, Any]]:
     ]
 
 
-def body_of(operation: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """The members of the body. Each is an argument of the method."""
+def body_of(operation: dict[str, Any]) -> dict[str, tuple[dict[str, Any], bool]]:
+    """The members of the body, and true for a required one. Each is an argument of the method."""
     if "requestBody" not in operation:
         return {}
     schema = operation["requestBody"]["content"]["application/json"]["schema"]
-    return {name: member for name, (member, _) in members(followed(schema)).items()}
+    return members(followed(schema))
 
 
 def body_type(member: dict[str, Any]) -> str:
@@ -253,8 +253,8 @@ def method(operation: dict[str, Any], words: Words, prefix: str) -> str:
     name, answer = operation["operationId"], answer_of(operation)
     route = f'path("{operation["path"]}"'
     body = body_of(operation)
-    required = [f"{member}: {body_type(schema)}" for member, schema in body.items()]
-    optional: list[str] = []
+    required = [f"{member}: {body_type(schema)}" for member, (schema, needed) in body.items() if needed]
+    optional = [f"{member}: {body_type(schema)} | None = None" for member, (schema, needed) in body.items() if not needed]
     query: list[str] = []
     for one in keywords_of(operation):
         parameter = one["name"]
@@ -309,7 +309,7 @@ def explained(operation: dict[str, Any]) -> str:
     """The docstring of a method: its meaning, parameters, answer and an example."""
     meaning = f"{operation['summary']}.\n\n{operation.get('description', '')}".strip()
     parts = [filled(meaning, INDENT * 2).replace(INDENT * 2, f'{INDENT * 2}"""', 1)]
-    meanings = {name: member["description"] for name, member in body_of(operation).items()}
+    meanings = {name: member["description"] for name, (member, _) in body_of(operation).items()}
     meanings |= {one["name"]: meaning_of(one) for one in keywords_of(operation)}
     if meanings:
         arguments = [filled(f"{name}: {meaning}", INDENT * 3, INDENT * 4) for name, meaning in meanings.items()]

@@ -59,11 +59,11 @@ fn python(id: &str, places: &Values<'_>, query: &Values<'_>, body: Option<&Value
         Value::Bool(false) => "False".to_owned(),
         other => spaced(other),
     };
-    let named = query.iter().map(|(name, value)| format!("{name}={}", literal(value)));
-    // The body has one member, which is the first argument. Its texts and numbers are equal in JSON and Python.
-    let members = body.and_then(Value::as_object).into_iter().flat_map(|body| body.values());
-    let first = members.chain(places.iter().map(|(_, value)| *value)).map(literal);
-    let arguments: Vec<String> = first.chain(named).collect();
+    // Each member of the body is an argument. Its texts and numbers are equal in JSON and Python.
+    let members = body.and_then(Value::as_object).into_iter().flatten();
+    let named = members.map(|(name, value)| (name.as_str(), value)).chain(query.iter().copied());
+    let named = named.map(|(name, value)| format!("{name}={}", literal(value)));
+    let arguments: Vec<String> = places.iter().map(|(_, value)| literal(value)).chain(named).collect();
     let call = format!("client.{id}({})", arguments.join(", "));
     let body = match id {
         "changes" => format!("for change in {call}:\n        print(change.action, change.row)"),
