@@ -102,10 +102,6 @@ export interface paths {
          *     in `Last-Event-ID` gets exactly the changes after this event. A client that applies all events has the same rows as
          *     after a full download. Several changes of a row may arrive as one event.
          *
-         *     A notice says what happened to a security. Its event has the name of what happened, for example `raised`, and its
-         *     data is a `Notice`. `events=raised,cut` selects notices; a copy of the data does not need them. Notices are kept
-         *     for 90 days.
-         *
          *     The last event is `end`. Its data is an error body with a `code`: `STREAM_LAGGED` (the client reads too slowly),
          *     `SERVICE_UNAVAILABLE` (the instance stops), `QUOTA_EXCEEDED`, `INVALID_API_KEY`, `FEATURE_NOT_AVAILABLE` or
          *     `TOO_MANY_STREAMS` (both after a change to a lower plan), or `CAUGHT_UP` (with `follow=false`). After every 15 seconds without an event, a comment with a new id keeps the
@@ -340,8 +336,10 @@ export interface paths {
         /**
          * Dividends received
          * @description Dividends that an owner received and will receive, from purchases and sales. The quantity of a payment is the
-         *     sum of the transactions before the ex-date, carried through splits and mergers. Projected payments are included and marked.
-         *     Nothing of the request is stored. The body is JSON, or CSV with the columns of a transaction, at most 1 MiB.
+         *     sum of the transactions before the ex-date, carried through splits. Projected payments are included and marked.
+         *     Received dividends are compared with the expected payments. Nothing of the request is stored. The body of at
+         *     most 1 MiB is JSON, CSV with the columns of a transaction and `amount`, or the transaction export of a broker:
+         *     DEGIRO, Fidelity, Interactive Brokers (Flex), Schwab, Trade Republic or Trading 212.
          */
         post: operations["portfolio_dividends"];
         delete?: never;
@@ -1037,10 +1035,10 @@ export interface components {
             symbol: string;
         };
         /**
-         * @description Kind of changed data. A change of the kind `dividends` or `splits` has one record. A change of the kind `notices` says what happened to a security. A change of another kind has the complete new value of one security, for example all its ticker events.
+         * @description Kind of changed data. A change of the kind `dividends` or `splits` has one record. A change of another kind has the complete new value of one security, for example all its ticker events.
          * @enum {string}
          */
-        ChangeKind: "events" | "dividends" | "splits" | "factors" | "statuses" | "lists" | "notices";
+        ChangeKind: "events" | "dividends" | "splits" | "factors" | "statuses" | "lists";
         /** @description Company profile. */
         Company: {
             /** @description Chief executive. */
@@ -1211,6 +1209,15 @@ export interface components {
             /** @description Tier that sets the limit. */
             tier: components["schemas"]["Tier"];
         };
+        /**
+         * @description Probable reason for a difference.
+         *     - `tax_rate`: The amount is the gross amount after tax: at the rate of the parameter `tax`, or at 5 to 40 percent in steps of a half. If several rates fit a small amount, a multiple of 5 is preferred, then a whole percent.
+         *     - `exchange_rate`: The amount is in another currency, and its exchange rate is within 3 percent of the rate of the payment date. If `tax_rate` is not null, this tax was deducted too.
+         *     - `date`: The gross amount was received up to ten days before or after the payment date.
+         *     - `quantity`: The amount is that of another whole number of shares.
+         * @enum {string}
+         */
+        DifferenceReason: "tax_rate" | "exchange_rate" | "date" | "quantity";
         /**
          * @description Dividend list. It contains the securities that the screener of the same name finds without further filters.
          * @enum {string}
@@ -2916,70 +2923,6 @@ export interface components {
             /** @description For an unknown symbol: securities with a similar symbol or name, the most similar first. Omitted if there are none. */
             nearest?: components["schemas"]["NearSymbol"][] | null;
         };
-        /** @description Something that happened to a security. */
-        Notice: {
-            /** @description Row after the event; null if it no longer exists. */
-            after?: components["schemas"]["NoticeRow"] | null;
-            /** @description Row before the event; null if there was none. For `raised` and `cut`, the dividend that was compared. */
-            before?: components["schemas"]["NoticeRow"] | null;
-            /** @description Reason for the change of the data. */
-            cause: components["schemas"]["NoticeCause"];
-            /**
-             * Format: date
-             * @description Day of the event: ex-date of a dividend or split, date of a rename or delisting. For `suspended`, the market's
-             *     as-of date; for `resumed`, the ex-date of the newest regular dividend.
-             */
-            date: string;
-            /** @description What happened. */
-            event: components["schemas"]["NoticeEvent"];
-            /** @description Id of the dividend or split; null for the kinds `events` and `statuses`. */
-            id?: string | null;
-            /** @description True if `date` was more than ten sessions before the market's as-of date when the change became known. */
-            is_backfill: boolean;
-            /** @description Kind of the rows `before` and `after`. */
-            kind: components["schemas"]["NoticeKind"];
-            /**
-             * Format: date-time
-             * @description Time at which the service published the change.
-             */
-            known_at: string;
-            /** @description Canonical ticker at that time. */
-            symbol: string;
-        };
-        /**
-         * @description Reason for the change of the data.
-         *     - `data`: New data of a feed, or the passing of time.
-         *     - `rule`: Other rules or rule parameters.
-         *     - `policy`: Another source policy.
-         *     - `promotion`: Data that were rebuilt with the same rules.
-         * @enum {string}
-         */
-        NoticeCause: "data" | "rule" | "policy" | "promotion";
-        /**
-         * @description What happened to the security.
-         *     - `declared`: A dividend was declared.
-         *     - `raised`: A declared regular dividend is higher than the previous one. A half-yearly payer's dividend is compared with the one a year before if interim and final dividends differ (R13).
-         *     - `cut`: A declared regular dividend is lower than the one that it is compared with (R13).
-         *     - `special`: A special, supplemental or liquidating dividend was declared, or one with a special part (R34).
-         *     - `suspended`: The dividend status changed from active to suspended or lapsed (R6).
-         *     - `resumed`: The dividend status changed from suspended or lapsed to active (R6).
-         *     - `corrected`: A known date, amount, currency or type of a dividend changed, or the date, ratio or type of a split.
-         *     - `cancelled`: A dividend or split was cancelled or withdrawn.
-         *     - `split`: A split, a stock dividend, or a distribution of rights or of shares of another class was announced.
-         *     - `spin_off`: A spin-off was announced (R35).
-         *     - `renamed`: The ticker changed, or its change was announced (R27).
-         *     - `delisted`: The security was delisted or merged into another one, or this was announced.
-         *     - `ex_date_soon`: The next session after the market's as-of date is the ex-date of a declared dividend.
-         * @enum {string}
-         */
-        NoticeEvent: "declared" | "raised" | "cut" | "special" | "suspended" | "resumed" | "corrected" | "cancelled" | "split" | "spin_off" | "renamed" | "delisted" | "ex_date_soon";
-        /**
-         * @description Kind of the rows of a notice.
-         * @enum {string}
-         */
-        NoticeKind: "dividends" | "splits" | "events" | "statuses";
-        /** @description Row of a notice. */
-        NoticeRow: components["schemas"]["DividendRow"] | components["schemas"]["SplitRow"] | components["schemas"]["SecurityEvent"] | components["schemas"]["SecurityStatus"];
         /**
          * @description Income of holdings over twelve calendar months, beginning with the current month. All shares are assumed to be owned
          *     for the whole time.
@@ -3474,8 +3417,19 @@ export interface components {
         };
         /** @description Sums, unknown symbols, data version and warnings of received dividends. */
         ReceivedMeta: components["schemas"]["ListMeta"] & {
+            /**
+             * @description Broker whose file the request has, recognized by its header. Omitted for JSON and for CSV with the columns of a
+             *     transaction.
+             */
+            broker?: string | null;
             /** @description Reasons why payments are missing, by symbol. */
             gaps: components["schemas"]["IncomeGap"][];
+            /**
+             * @description Expected payments compared with the received dividends of the request, by payment date. An expected payment
+             *     without a received dividend is listed if it was paid between the first and the last received dividend of its
+             *     account. Omitted without received dividends, and in CSV.
+             */
+            reconciliation?: components["schemas"]["Reconciliation"][] | null;
             /** @description Sums of the payments. */
             totals: components["schemas"]["ReceivedTotals"];
         };
@@ -3486,6 +3440,22 @@ export interface components {
              * @description First day of the month.
              */
             month: string;
+        };
+        /** @description Dividend that an owner received. In CSV, a line with `amount` and without `quantity` is a received dividend. */
+        ReceivedPayment: {
+            /** @description Account, at most 64 characters, as in the transactions. Default: no account. */
+            account?: string | null;
+            /** @description Received amount of all shares. */
+            amount: components["schemas"]["Exact"];
+            /** @description Currency of the amount. Default: the currency of the dividends. */
+            currency?: string | null;
+            /**
+             * Format: date
+             * @description Payment date.
+             */
+            date: string;
+            /** @description Symbol or identifier, as everywhere in this service. A former symbol is accepted. */
+            symbol: string;
         };
         /** @description Sums of payments in one currency. */
         ReceivedSum: {
@@ -3542,6 +3512,78 @@ export interface components {
              */
             year: number;
         };
+        /**
+         * @description Comparison of an expected payment with a received one. Payments of one account, security, day and currency are
+         *     added up.
+         */
+        Reconciliation: {
+            /** @description Account; null without an account. */
+            account?: string | null;
+            /**
+             * Format: int64
+             * @description Days from the payment date to the received date, negative for an early payment. Null for `missing` and `extra`.
+             */
+            days?: number | null;
+            /**
+             * Format: decimal
+             * @description Exchange rate that fits: units of the received currency for one unit of the expected currency. Null for other
+             *     reasons.
+             */
+            exchange_rate?: Decimal | null;
+            /**
+             * Format: decimal
+             * @description Expected gross amount; null for `extra`.
+             */
+            expected?: Decimal | null;
+            /** @description ISO 4217 currency of the expected amount; null for `extra`. */
+            expected_currency?: string | null;
+            /** @description Ids of the expected dividend records; empty for `extra`. */
+            ids: string[];
+            /**
+             * Format: date
+             * @description Payment date of the expected payment; without a payment date, the ex-date. Null for `extra`.
+             */
+            payment_date?: string | null;
+            /** @description Place of the first received row in the body: `received[3]`, or `line 5` of a CSV. Null for `missing`. */
+            place?: string | null;
+            /**
+             * Format: decimal
+             * @description Number of shares that fits; null for other reasons.
+             */
+            quantity?: Decimal | null;
+            /** @description Probable reason; null if none is known, and for other results than `different`. */
+            reason?: components["schemas"]["DifferenceReason"] | null;
+            /**
+             * Format: decimal
+             * @description Received amount; null for `missing`.
+             */
+            received?: Decimal | null;
+            /** @description ISO 4217 currency of the received amount; null for `missing`, and if an `extra` row has no currency. */
+            received_currency?: string | null;
+            /**
+             * Format: date
+             * @description Date of the received row; null for `missing`.
+             */
+            received_date?: string | null;
+            /** @description Result of the comparison. */
+            result: components["schemas"]["ReconciliationResult"];
+            /** @description Canonical ticker; the symbol of the request if it is unknown. */
+            symbol: string;
+            /**
+             * Format: decimal
+             * @description Tax rate that fits, in percent; null if the reason is not tax.
+             */
+            tax_rate?: Decimal | null;
+        };
+        /**
+         * @description Result of the comparison of an expected payment with a received one.
+         *     - `matched`: The gross amount was received on the payment date. A difference below the minor unit of the currency is ignored.
+         *     - `missing`: The payment was expected, but no row within ten days has it.
+         *     - `extra`: No payment was expected within ten days.
+         *     - `different`: The amount or the date differs.
+         * @enum {string}
+         */
+        ReconciliationResult: "matched" | "missing" | "extra" | "different";
         /**
          * @description Kind of the revised value.
          *     - `dividend`: Dividend record.
@@ -4231,8 +4273,6 @@ export interface components {
             /** @description Basis of the headline yield: forward or trailing dividends. */
             yield_basis: components["schemas"]["YieldBasis"] | null;
         };
-        /** @description Data of an event of the stream. */
-        StreamData: components["schemas"]["ChangeEvent"] | components["schemas"]["Notice"];
         /** @description Counts of symbols. */
         Summary: {
             /** @description Number of symbols without a row. */
@@ -4287,9 +4327,14 @@ export interface components {
             /** @description Symbol or identifier, as everywhere in this service. A former symbol is accepted. */
             symbol: string;
         };
-        /** @description Purchases and sales of an owner. */
+        /** @description Purchases and sales of an owner, and the dividends that the owner received. */
         TransactionList: {
-            /** @description Purchases and sales in any order, at least one. */
+            /**
+             * @description Received dividends in any order. The response compares them with the expected payments, as
+             *     `meta.reconciliation`.
+             */
+            received?: components["schemas"]["ReceivedPayment"][] | null;
+            /** @description Purchases and sales in any order. With the received dividends, 1 to 10,000 lines. */
             transactions: components["schemas"]["Transaction"][];
         };
         /**
@@ -4959,37 +5004,18 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description If true, notices of events are included that were more than ten sessions old when they became known.
-                 * @example false
-                 */
-                backfill?: boolean;
-                /**
-                 * @description Causes of the notices, comma-separated. Default: `data`.
-                 * @example [
-                 *       "data"
-                 *     ]
-                 */
-                cause?: ("data" | "rule" | "policy" | "promotion")[];
-                /**
-                 * @description Events of the notices, comma-separated. Default: all.
-                 * @example [
-                 *       "declared"
-                 *     ]
-                 */
-                events?: ("declared" | "raised" | "cut" | "special" | "suspended" | "resumed" | "corrected" | "cancelled" | "split" | "spin_off" | "renamed" | "delisted" | "ex_date_soon")[];
-                /**
                  * @description If true, the stream waits for new changes. If false, the stream ends after the changes that already exist.
                  *     Default: true.
                  * @example false
                  */
                 follow?: boolean;
                 /**
-                 * @description Kinds of changes, comma-separated. Default: all but `notices`; with `events`, only `notices`.
+                 * @description Kinds of changes, comma-separated. Default: all.
                  * @example [
                  *       "events"
                  *     ]
                  */
-                kinds?: ("events" | "dividends" | "splits" | "factors" | "statuses" | "lists" | "notices")[];
+                kinds?: ("events" | "dividends" | "splits" | "factors" | "statuses" | "lists")[];
                 /**
                  * @description Start of the stream: `meta.sync_from` of a response, the id of a stream event, an instant (RFC 3339) by the
                  *     clock of the service, or a day, which means its start in New York. Only changes after this point are sent.
@@ -6283,6 +6309,15 @@ export interface operations {
             content: {
                 /**
                  * @example {
+                 *       "received": [
+                 *         {
+                 *           "account": "ira",
+                 *           "amount": "21.51",
+                 *           "currency": "USD",
+                 *           "date": "2024-04-16",
+                 *           "symbol": "SPY"
+                 *         }
+                 *       ],
                  *       "transactions": [
                  *         {
                  *           "account": "ira",

@@ -2944,8 +2944,15 @@ class ReceivedMeta(Struct, frozen=True, kw_only=True):
     """Current day in New York. Omitted if the response does not depend on the current day."""
     warnings: list[Warning]
     """Warnings about the response."""
+    broker: str | None = None
+    """Broker whose file the request has, recognized by its header. Omitted for JSON and for CSV with
+    the columns of a transaction."""
     gaps: list[IncomeGap]
     """Reasons why payments are missing, by symbol."""
+    reconciliation: list[Reconciliation] | None = field(default_factory=list)
+    """Expected payments compared with the received dividends of the request, by payment date. An
+    expected payment without a received dividend is listed if it was paid between the first and the
+    last received dividend of its account. Omitted without received dividends, and in CSV."""
     totals: ReceivedTotals
     """Sums of the payments."""
 
@@ -2967,6 +2974,22 @@ class ReceivedMonth(Struct, frozen=True, kw_only=True):
     """Sum of taxes; null without the parameter `tax`."""
     month: dt.date
     """First day of the month."""
+
+
+class ReceivedPayment(Struct, frozen=True, kw_only=True):
+    """Dividend that an owner received. In CSV, a line with `amount` and without `quantity` is a
+    received dividend."""
+
+    account: str | None = None
+    """Account, at most 64 characters, as in the transactions. Default: no account."""
+    amount: Decimal
+    """Received amount of all shares."""
+    currency: str | None = None
+    """Currency of the amount. Default: the currency of the dividends."""
+    date: dt.date
+    """Payment date."""
+    symbol: str
+    """Symbol or identifier, as everywhere in this service. A former symbol is accepted."""
 
 
 class ReceivedSum(Struct, frozen=True, kw_only=True):
@@ -3043,6 +3066,54 @@ class ReceivedYear(Struct, frozen=True, kw_only=True):
     """Sum of taxes; null without the parameter `tax`."""
     year: int
     """Calendar year."""
+
+
+class Reconciliation(Struct, frozen=True, kw_only=True):
+    """Comparison of an expected payment with a received one. Payments of one account, security, day
+    and currency are added up."""
+
+    account: str | None = None
+    """Account; null without an account."""
+    days: int | None = None
+    """Days from the payment date to the received date, negative for an early payment. Null for
+    `missing` and `extra`."""
+    exchange_rate: Decimal | None = None
+    """Exchange rate that fits: units of the received currency for one unit of the expected currency.
+    Null for other reasons."""
+    expected: Decimal | None = None
+    """Expected gross amount; null for `extra`."""
+    expected_currency: str | None = None
+    """ISO 4217 currency of the expected amount; null for `extra`."""
+    ids: list[str]
+    """Ids of the expected dividend records; empty for `extra`."""
+    payment_date: dt.date | None = None
+    """Payment date of the expected payment; without a payment date, the ex-date. Null for `extra`."""
+    place: str | None = None
+    """Place of the first received row in the body: `received[3]`, or `line 5` of a CSV. Null for
+    `missing`."""
+    quantity: Decimal | None = None
+    """Number of shares that fits; null for other reasons."""
+    reason: str | None = None
+    """Probable reason; null if none is known, and for other results than `different`.
+
+    One of: tax_rate, exchange_rate, date, quantity.
+    """
+    received: Decimal | None = None
+    """Received amount; null for `missing`."""
+    received_currency: str | None = None
+    """ISO 4217 currency of the received amount; null for `missing`, and if an `extra` row has no
+    currency."""
+    received_date: dt.date | None = None
+    """Date of the received row; null for `missing`."""
+    result: str
+    """Result of the comparison.
+
+    One of: matched, missing, extra, different.
+    """
+    symbol: str
+    """Canonical ticker; the symbol of the request if it is unknown."""
+    tax_rate: Decimal | None = None
+    """Tax rate that fits, in percent; null if the reason is not tax."""
 
 
 class Revision(Struct, frozen=True, kw_only=True):
@@ -3916,10 +3987,13 @@ class Transaction(Struct, frozen=True, kw_only=True):
 
 
 class TransactionList(Struct, frozen=True, kw_only=True):
-    """Purchases and sales of an owner."""
+    """Purchases and sales of an owner, and the dividends that the owner received."""
 
+    received: list[ReceivedPayment] | None = field(default_factory=list)
+    """Received dividends in any order. The response compares them with the expected payments, as
+    `meta.reconciliation`."""
     transactions: list[Transaction]
-    """Purchases and sales in any order, at least one."""
+    """Purchases and sales in any order. With the received dividends, 1 to 10,000 lines."""
 
 
 class Warning(Struct, frozen=True, kw_only=True):

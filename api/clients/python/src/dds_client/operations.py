@@ -1229,6 +1229,7 @@ class Operations(Asker):
         self,
         transactions: Sequence[m.Transaction | Mapping[str, Any]],
         *,
+        received: Sequence[m.ReceivedPayment | Mapping[str, Any]] | None = None,
         start_date: date | str | None = None,
         end_date: date | str | None = None,
         quantity_basis: Literal["trade_date", "today"] | None = None,
@@ -1240,12 +1241,17 @@ class Operations(Asker):
         """Dividends received.
 
         Dividends that an owner received and will receive, from purchases and sales. The quantity of
-        a payment is the sum of the transactions before the ex-date, carried through splits and
-        mergers. Projected payments are included and marked. Nothing of the request is stored. The
-        body is JSON, or CSV with the columns of a transaction, at most 1 MiB.
+        a payment is the sum of the transactions before the ex-date, carried through splits.
+        Projected payments are included and marked. Received dividends are compared with the
+        expected payments. Nothing of the request is stored. The body of at most 1 MiB is JSON, CSV
+        with the columns of a transaction and `amount`, or the transaction export of a broker:
+        DEGIRO, Fidelity, Interactive Brokers (Flex), Schwab, Trade Republic or Trading 212.
 
         Args:
-            transactions: Purchases and sales in any order, at least one.
+            received: Received dividends in any order. The response compares them with the expected
+                payments, as `meta.reconciliation`.
+            transactions: Purchases and sales in any order. With the received dividends, 1 to 10,000
+                lines.
             start_date: First payment date; without a payment date, the ex-date counts. Default: the
                 first transaction, but not before the first day of the tier's history. A request for
                 an earlier day gets a 403.
@@ -1268,7 +1274,7 @@ class Operations(Asker):
             The payments, in `data`.
 
         Example:
-            >>> client.portfolio_dividends([{"account":"ira","currency":"USD","date":"2021-03-01","price":"50","quantity":"100","symbol":"SPY"}, {"account":"ira","date":"2023-09-01","quantity":"-25.5","symbol":"SPY"}]).data
+            >>> client.portfolio_dividends(received=[{"account":"ira","amount":"21.51","currency":"USD","date":"2024-04-16","symbol":"SPY"}], transactions=[{"account":"ira","currency":"USD","date":"2021-03-01","price":"50","quantity":"100","symbol":"SPY"}, {"account":"ira","date":"2023-09-01","quantity":"-25.5","symbol":"SPY"}]).data
         """
         return self._ask(path("/v1/portfolio/dividends"), {
             "start_date": start_date,
@@ -1278,7 +1284,7 @@ class Operations(Asker):
             "tax": tax,
             "currency": currency,
             "min_version": min_version,
-        }, m.ReceivedDividends, {"transactions": transactions})
+        }, m.ReceivedDividends, {"received": received, "transactions": transactions})
 
     def portfolio_income(
         self,
@@ -4613,6 +4619,7 @@ class AsyncOperations(AsyncAsker):
         self,
         transactions: Sequence[m.Transaction | Mapping[str, Any]],
         *,
+        received: Sequence[m.ReceivedPayment | Mapping[str, Any]] | None = None,
         start_date: date | str | None = None,
         end_date: date | str | None = None,
         quantity_basis: Literal["trade_date", "today"] | None = None,
@@ -4633,7 +4640,7 @@ class AsyncOperations(AsyncAsker):
             "tax": tax,
             "currency": currency,
             "min_version": min_version,
-        }, m.ReceivedDividends, {"transactions": transactions})
+        }, m.ReceivedDividends, {"received": received, "transactions": transactions})
 
     async def portfolio_income(
         self,
