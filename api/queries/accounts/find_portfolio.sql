@@ -1,2 +1,2 @@
 -- Portfolio $2 of account $1.
-select name, holdings, edits, saved_at from accounts.portfolios where account_id = $1 and name = $2
+select name, holdings, transactions, edits, saved_at from accounts.portfolios where account_id = $1 and name = $2

@@ -9,7 +9,7 @@ use super::audit::AccountActor;
 use super::names::parse_name;
 use super::query::{AccountError, Result, find_row, find_rows};
 use crate::auth::AccountId;
-use crate::parameters::{SymbolList, parse_holdings};
+use crate::parameters::parse_holdings;
 
 const LIST: &str = include_str!("../../queries/accounts/list_portfolios.sql");
 const FIND: &str = include_str!("../../queries/accounts/find_portfolio.sql");
@@ -17,27 +17,30 @@ const SAVE: &str = include_str!("../../queries/accounts/save_portfolio.sql");
 const DELETE: &str = include_str!("../../queries/accounts/delete_portfolio.sql");
 /// Maximum number of portfolios of an account.
 const MOST: i64 = 20;
+/// Maximum size of saved transactions, in bytes: about 4,000 transactions.
+pub(crate) const MAX_TRANSACTION_BYTES: usize = 128 * 1024;
+
+/// Content of a portfolio that is saved.
+pub(crate) enum PortfolioContent {
+    /// Holdings in the format of the API's parameter `holdings`.
+    Holdings(String),
+    /// Transactions as CSV, with their number.
+    Transactions { csv: String, count: usize },
+}
 
 sql_row! {
-    /// Saved holdings.
-    #[derive(Debug, Clone)]
+    /// Saved holdings or transactions.
+    #[derive(Clone)]
     pub(crate) struct Portfolio {
         /// Name of 1 to 64 characters, unique in the account.
         pub(crate) name: String,
-        /// Holdings in the format of the API's parameter `holdings`.
+        /// Holdings in the format of the API's parameter `holdings`; empty with transactions.
         pub(crate) holdings: String,
+        /// Transactions as CSV, in the format of `POST /v1/portfolio/dividends`; empty with holdings.
+        pub(crate) transactions: String,
         /// Number of changes after the first save.
         pub(crate) edits: i64,
         pub(crate) saved_at: DateTime<Utc>,
-    }
-}
-
-impl Portfolio {
-    /// Symbols of the holdings.
-    pub(crate) fn symbols(&self) -> Result<SymbolList> {
-        let parsed = parse_holdings(&self.holdings);
-        let unreadable = |error| AccountError::Refused(format!("cannot read the portfolio: it {error}"));
-        Ok(parsed.map_err(unreadable)?.symbols)
     }
 }
 
@@ -56,21 +59,33 @@ pub(crate) async fn find_portfolio(
     find_row(client, FIND, &[&account_id, &name]).await
 }
 
-/// Saves holdings under a name. If the account already has a portfolio with this name, replaces its holdings.
+/// Saves holdings or transactions under a name. If the account already has a portfolio with this name, replaces its
+/// content.
 pub(crate) async fn save_portfolio(
     client: &mut Client,
     actor: AccountActor<'_>,
     name: &str,
-    holdings: &str,
+    content: &PortfolioContent,
 ) -> Result<()> {
     let name = parse_name("save the portfolio", name)?;
     let refused = |cause: String| AccountError::Refused(format!("cannot save the portfolio: {cause}"));
-    let parsed = parse_holdings(holdings).map_err(|error| refused(format!("it {error}")))?;
+    let (holdings, transactions, details) = match content {
+        PortfolioContent::Holdings(holdings) => {
+            let parsed = parse_holdings(holdings).map_err(|error| refused(format!("it {error}")))?;
+            (holdings.as_str(), "", json!({ "name": name, "holdings": parsed.holdings.len() }))
+        }
+        PortfolioContent::Transactions { csv, .. } if csv.len() > MAX_TRANSACTION_BYTES => {
+            let most = MAX_TRANSACTION_BYTES / 1024;
+            return Err(refused(format!("its transactions are longer than {most} KiB")));
+        }
+        PortfolioContent::Transactions { csv, count } => {
+            ("", csv.as_str(), json!({ "name": name, "transactions": count }))
+        }
+    };
     let account = actor.begin(client).await?;
-    if account.transaction.execute(SAVE, &[&account.id, &name, &holdings, &MOST]).await? == 0 {
+    if account.transaction.execute(SAVE, &[&account.id, &name, &holdings, &transactions, &MOST]).await? == 0 {
         return Err(refused(format!("an account can have at most {MOST}; delete one first")));
     }
-    let details = json!({ "name": name, "holdings": parsed.holdings.len() });
     account.record("portfolio.save", details).await?;
     account.commit().await
 }

@@ -17,7 +17,7 @@ use crate::error::ApiError;
 use crate::parameters::Parameters;
 pub(crate) use access::{Access, Free, InternalRequest, Professional, RequiredTier, Starter, quota_exceeded};
 pub(crate) use context::{HandlerContext, RenderedBody, SelectedPage, render_page};
-pub(crate) use request_body::{RequestBody, read_body};
+pub(crate) use request_body::{MAX_BODY_BYTES, RequestBody, origin_of, read_body};
 use response::prepare_handler;
 pub(crate) use response::private_response;
 pub(crate) use streamed::{BodyWriter, FinishedBody, ResponseWriter};
@@ -57,7 +57,7 @@ impl<G: RequiredTier, P: Parameters> Access<G, P> {
     where
         F: Future<Output = Result<RenderedBody, ApiError>> + 'static,
     {
-        match RequestBody::read(request, self.app.settings.request_timeout).await {
+        match RequestBody::read(request, &self.app).await {
             Ok(body) => {
                 let write = async |context, outlet| write_rendered(outlet, render(context, body).await?);
                 self.respond_streaming(write).await

@@ -1,14 +1,20 @@
 //! Body of a request, with a limit on its size.
 
+use std::net::Ipv4Addr;
 use std::time::Duration;
 
 use axum::body::Body;
 use axum::extract::Request;
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode, header};
 use futures::StreamExt;
 
+use crate::admission::RequestContext;
+use crate::app::site_address::SiteAddress;
+use crate::app::state::App;
 use crate::error::ApiError;
 use crate::parameters::ResponseFormat;
+use crate::render::icalendar::{CalendarSource, host_of};
 
 /// Maximum size of a body with data, in bytes.
 pub(crate) const MAX_BODY_BYTES: usize = 1024 * 1024;
@@ -20,20 +26,36 @@ const MAX_DISCARDED_BYTES: usize = 2 * 1024 * 1024;
 pub(crate) struct RequestBody {
     pub(crate) format: ResponseFormat,
     pub(crate) text: String,
+    pub(crate) calendar: CalendarSource,
 }
 
 impl RequestBody {
     /// Reads the body of a request.
-    pub(super) async fn read(request: Request, timeout: Duration) -> Result<Self, ApiError> {
-        let format = format_of(request.headers()).ok_or_else(|| {
+    pub(super) async fn read(request: Request, app: &App) -> Result<Self, ApiError> {
+        let (parts, body) = request.into_parts();
+        let format = format_of(&parts.headers).ok_or_else(|| {
             let message = "The Content-Type is neither application/json nor text/csv";
             ApiError::refused(StatusCode::UNSUPPORTED_MEDIA_TYPE, message)
         })?;
-        let body = read_body(request.into_body(), MAX_BODY_BYTES, timeout).await?;
+        let body = read_body(body, MAX_BODY_BYTES, app.settings.request_timeout).await?;
         let text = String::from_utf8(body)
             .map_err(|_| ApiError::refused(StatusCode::BAD_REQUEST, "The body is not UTF-8"))?;
-        Ok(Self { format, text })
+        // Internal calls have their own source, because they have no host name.
+        let calendar = parts.extensions.get().cloned().unwrap_or_else(|| {
+            let host = host_of(&origin_of(app, &parts)).to_owned();
+            CalendarSource { host, edits: 0 }
+        });
+        Ok(Self { format, text, calendar })
     }
+}
+
+/// Scheme and host of the service as its clients see them, for example `https://data.example.com`.
+pub(crate) fn origin_of(app: &App, caller: &Parts) -> String {
+    let context = RequestContext::from_extensions(&caller.extensions);
+    let unknown = (Ipv4Addr::UNSPECIFIED.into(), false);
+    let (client, is_proxied) = context.map_or(unknown, |context| (context.client, context.is_proxied));
+    let public = app.settings.dashboard.public_url.as_ref();
+    SiteAddress::from_request(&caller.headers, client, is_proxied, public).origin
 }
 
 fn format_of(headers: &HeaderMap) -> Option<ResponseFormat> {

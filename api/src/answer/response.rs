@@ -18,6 +18,7 @@ use crate::error::{ApiError, SymbolKind};
 use crate::parameters::{Parameters, ResponseFormat};
 use crate::read::{DataVersion, ServedGeneration, lookup};
 use crate::render::cache::{CacheKey, CachedResponse, ResponseCache};
+use crate::render::icalendar;
 
 /// Request that needs a response body, because its `If-None-Match` is absent or does not match.
 #[derive(Debug)]
@@ -242,6 +243,7 @@ fn ok_response(
     let content_type = match format {
         ResponseFormat::Json => JSON,
         ResponseFormat::Csv => CSV,
+        ResponseFormat::Calendar => icalendar::MEDIA_TYPE,
     };
     headers.insert(header::CONTENT_TYPE, content_type);
     if let Some(etag) = etag {

@@ -2,7 +2,8 @@
 //! action.
 
 use axum::body::{Body, Bytes};
-use axum::extract::{FromRequest, FromRequestParts, Request};
+use axum::extract::{FromRequest, FromRequestParts, Multipart, Request};
+use axum::http::header;
 use axum::http::request::Parts;
 use market::text_enum;
 use secrecy::SecretString;
@@ -38,14 +39,42 @@ impl Form {
         Self(form_urlencoded::parse(body).into_owned().collect())
     }
 
+    /// Reads a form that may have a file. An error is a message for the reader.
+    pub(crate) async fn from_upload(request: Request, app: &App) -> Result<Self, String> {
+        let kind = request.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+        if !kind.is_some_and(|kind| kind.starts_with("multipart/form-data")) {
+            let body = Bytes::from_request(request, app).await.map_err(|error| error.body_text())?;
+            return Ok(Self::read(&body));
+        }
+        let parts = Multipart::from_request(request, app).await;
+        let mut parts = parts.map_err(|error| error.body_text())?;
+        let mut fields = Vec::new();
+        while let Some(part) = parts.next_field().await.map_err(|error| error.body_text())? {
+            let name = part.name().unwrap_or_default().to_owned();
+            let bytes = part.bytes().await.map_err(|error| error.body_text())?;
+            fields.push((name, String::from_utf8_lossy(&bytes).into_owned()));
+        }
+        Ok(Self(fields))
+    }
+
     /// Text of a field without surrounding spaces; empty if the field is missing.
     pub(crate) fn text(&self, name: &str) -> &str {
-        self.0.iter().find(|(given, _)| given == name).map_or("", |(_, value)| value.trim())
+        self.value(name).trim()
+    }
+
+    /// Content of the field `file` if it is not empty, otherwise of the field `text`, unchanged.
+    pub(crate) fn file_or_text(&self) -> &str {
+        let is_empty = self.text("file").is_empty();
+        self.value(if is_empty { "text" } else { "file" })
     }
 
     /// Value of a secret field, unchanged. Its debug output is redacted.
     pub(crate) fn secret(&self, name: &str) -> SecretString {
-        self.0.iter().find(|(given, _)| given == name).map_or("", |(_, value)| value).into()
+        self.value(name).into()
+    }
+
+    fn value(&self, name: &str) -> &str {
+        self.0.iter().find(|(given, _)| given == name).map_or("", |(_, value)| value)
     }
 }
 

@@ -22,6 +22,7 @@ use maud::html;
 use serde_json::Value;
 use tower_http::csrf::CsrfLayer;
 
+use crate::account::portfolios::MAX_TRANSACTION_BYTES;
 use crate::admission::RequestContext;
 use crate::app::dashboard_settings::MarketPages;
 use crate::app::site_address::is_https;
@@ -35,6 +36,9 @@ use visitor::has_market_pages;
 
 /// Maximum size of a form, in bytes.
 const MAX_FORM_BYTES: usize = 16 * 1024;
+
+/// Maximum size of a form with a portfolio, in bytes. Encoding enlarges the text of a field.
+const MAX_PORTFOLIO_BYTES: usize = 3 * MAX_TRANSACTION_BYTES;
 
 /// Router of all pages. `data` is the API router. Without the dashboard, only plans, reference, status and market pages
 /// exist.
@@ -70,7 +74,12 @@ fn pages() -> Router<App> {
         .route("/dashboard/keys/reference", redirect_to_form("/docs").post(reference::create_reference_key))
         .route("/dashboard/keys/{id}/replace", get(keys::show_replace_form).post(keys::replace_key))
         .route("/dashboard/keys/{id}/delete", get(keys::show_delete_form).post(keys::delete_key))
-        .route("/dashboard/portfolios", get(portfolios::show_portfolios).post(portfolios::save_portfolio))
+        .route(
+            "/dashboard/portfolios",
+            get(portfolios::show_portfolios)
+                .post(portfolios::save_portfolio)
+                .layer(DefaultBodyLimit::max(MAX_PORTFOLIO_BYTES)),
+        )
         .route(
             "/dashboard/portfolios/delete",
             redirect_to_form("/dashboard/portfolios").post(portfolios::delete_portfolio),

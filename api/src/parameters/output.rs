@@ -23,6 +23,12 @@ pub(crate) struct Output {
 }
 
 impl ParameterReader<'_> {
+    /// Adds `ics` to the values of `format`.
+    pub(crate) fn with_calendar(&mut self) -> &mut Self {
+        self.offers_calendar = true;
+        self
+    }
+
     /// Reads `fields`, `format`, `decimals` and `min_version` for a resource with these columns.
     pub(crate) fn read_output(&mut self, columns: &'static [&'static str]) -> Output {
         self.read_output_with_csv(columns, columns)
@@ -44,10 +50,17 @@ impl ParameterReader<'_> {
         of_csv: &'static [&'static str],
         most: usize,
     ) -> Output {
-        let format = self.read_word("format", &["json", "csv"]);
+        let (formats, calendar) = match self.offers_calendar {
+            true => (
+                &["json", "csv", "ics"][..],
+                " `ics` is a calendar file with the same rows; it ignores `fields`.",
+            ),
+            false => (&["json", "csv"][..], ""),
+        };
+        let format = self.read_word("format", formats);
         self.describe(
             "format",
-            "Media type of the response. Default: the media type that the Accept header prefers, else json.",
+            format_args!("Media type of the response. Default: the media type that the Accept header prefers, else json.{calendar}"),
         );
         let text_decimals = self.read_word("decimals", &["number", "string"]) == Some("string");
         self.describe(
@@ -56,6 +69,7 @@ impl ParameterReader<'_> {
         );
         let format = match format {
             Some("csv") => ResponseFormat::Csv,
+            Some("ics") => ResponseFormat::Calendar,
             Some(_) => ResponseFormat::Json,
             None => self.accepted_format(),
         };

@@ -24,6 +24,8 @@ pub(crate) struct ParameterReader<'a> {
     known_names: Vec<&'static str>,
     pub(super) errors: Vec<ParameterError>,
     pub(super) bad_cursor: bool,
+    /// True if the endpoint offers iCalendar files.
+    pub(super) offers_calendar: bool,
     /// Properties of the request, complete after all parameters are read.
     pub(crate) properties: RequestProperties,
     pub(super) headers: &'a HeaderMap,
@@ -59,6 +61,7 @@ impl<'a> ParameterReader<'a> {
             known_names: Vec::with_capacity(PARAMETERS),
             errors: vec![],
             bad_cursor: false,
+            offers_calendar: false,
             properties: RequestProperties::default(),
             headers,
             signer,

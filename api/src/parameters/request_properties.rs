@@ -13,12 +13,13 @@ const MANY_ROWS: i64 = 1_000;
 /// longer: it is written cell by cell.
 const MANY_ROWS_OF_CSV: i64 = 500;
 
-/// Format of a response: JSON or CSV.
+/// Format of a response. Few endpoints offer iCalendar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub(crate) enum ResponseFormat {
     #[default]
     Json,
     Csv,
+    Calendar,
 }
 
 /// Properties of a request that its parameters determine.

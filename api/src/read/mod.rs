@@ -4,6 +4,7 @@
 
 pub(crate) mod changes;
 mod data_version;
+pub(crate) mod dividend_revisions;
 mod error;
 pub(crate) mod lag;
 pub(crate) mod lookup;

@@ -64,9 +64,9 @@ pub(crate) fn single_closing(output: &Output, meta: &impl Serialize) -> Result<V
 }
 
 fn opening(output: &Output, json: &[u8]) -> Result<Vec<u8>, RenderError> {
-    match output.format {
-        ResponseFormat::Json => Ok(json.to_vec()),
-        ResponseFormat::Csv => csv_bytes(|writer| Ok(writer.write_record(columns(output))?)),
+    match output.format == ResponseFormat::Csv {
+        true => csv_bytes(|writer| Ok(writer.write_record(columns(output))?)),
+        false => Ok(json.to_vec()),
     }
 }
 

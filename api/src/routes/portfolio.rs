@@ -8,12 +8,14 @@ mod mergers;
 mod payment_matching;
 mod position;
 pub(crate) mod received;
+mod received_calendar;
 mod received_payment;
 mod received_totals;
 mod reconciliation;
 mod share_count;
 mod tax;
 mod totals;
+pub(crate) mod transaction_text;
 mod transactions;
 mod yield_on_cost;
 

@@ -105,9 +105,9 @@ async fn render(context: HandlerContext<LatestParameters>) -> Result<RenderedBod
 pub(super) fn price_encoder(output: &Output) -> PriceEncoder {
     let names = output.fields.as_deref().unwrap_or(output.columns);
     let columns: Vec<PriceColumn> = names.iter().filter_map(|name| name.parse().ok()).collect();
-    let format = match output.format {
-        ResponseFormat::Json => PriceFormat::Json { text_decimals: output.text_decimals },
-        ResponseFormat::Csv => PriceFormat::Csv,
+    let format = match output.format == ResponseFormat::Csv {
+        true => PriceFormat::Csv,
+        false => PriceFormat::Json { text_decimals: output.text_decimals },
     };
     PriceEncoder::new(&columns, format)
 }

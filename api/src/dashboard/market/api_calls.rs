@@ -22,12 +22,16 @@ use crate::auth::tier::Tier;
 use crate::concurrency::tasks::{LowPriorityError, run_low_priority};
 use crate::parameters::MinVersion;
 use crate::read::QueryError;
+use crate::render::icalendar::CalendarSource;
 
 /// Maximum size of a response body, in bytes.
 const BYTES: usize = 8 * 1024 * 1024;
 
 /// Size in bytes above which a body is parsed at low priority.
 const LONG: usize = 16 * 1024;
+
+/// Maximum number of faulty parameters for which a page shows the error.
+const MAX_ERRORS: usize = 10;
 
 /// Characters that are percent-encoded: all except ASCII letters, digits and `.`, `-`, `_`, `,`, `:`.
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'.').remove(b'-').remove(b'_').remove(b',').remove(b':');
@@ -159,13 +163,18 @@ impl ApiCalls {
         target: &str,
     ) -> MarketResult<(T, MinVersion)> {
         let response = self.respond(&with_parameter(target, "decimals=string")).await?;
-        let status = response.status();
-        if status == StatusCode::OK {
-            return Self::parse(response).await;
+        match response.status() {
+            StatusCode::OK => Self::parse(response).await,
+            _ => Err(Self::read_refusal(response).await?),
         }
+    }
+
+    /// Reads the error in a response.
+    pub(crate) async fn read_refusal(response: Response) -> MarketResult<MarketError> {
+        let status = response.status();
         let mut body: Value = serde_json::from_slice(&read_body(response).await?).unwrap_or_default();
         let message = body["error"].as_str().unwrap_or_default().to_owned();
-        Err(match status {
+        Ok(match status {
             StatusCode::NOT_FOUND => {
                 let nearest = body["nearest"].as_array_mut().map(std::mem::take).unwrap_or_default();
                 MarketError::NotFound { message, nearest }
@@ -208,6 +217,22 @@ impl ApiCalls {
         let request = Request::get(target).body(Body::empty());
         let mut request = request.map_err(|error| MarketError::Refused(error.to_string()))?;
         request.headers_mut().extend(if_none_match.map(|tags| (header::IF_NONE_MATCH, tags.clone())));
+        self.send(request).await
+    }
+
+    /// Posts a CSV to the API and returns the response unchanged. `calendar` is the source of a calendar file.
+    pub(crate) async fn respond_to_csv(
+        &self,
+        target: &str,
+        csv: String,
+        calendar: CalendarSource,
+    ) -> MarketResult<Response> {
+        let request = Request::post(target).header(header::CONTENT_TYPE, "text/csv").extension(calendar);
+        let request = request.body(Body::from(csv));
+        self.send(request.map_err(|error| MarketError::Refused(error.to_string()))?).await
+    }
+
+    async fn send(&self, mut request: Request<Body>) -> MarketResult<Response> {
         match &self.caller {
             Caller::Page(tier) => {
                 request.extensions_mut().insert(InternalRequest(*tier));
@@ -229,14 +254,14 @@ async fn read_body(response: Response) -> MarketResult<Bytes> {
     body.map_err(|error| MarketError::Unavailable(error.to_string()))
 }
 
-/// Error text for a rejected call: the first faulty parameter with its error. If the body names no parameter, the text
-/// is `message`.
+/// Error text for a rejected call: one line for each faulty parameter, for at most [`MAX_ERRORS`] of them. If the body
+/// names no parameter, the text is `message`.
 fn refusal(body: &Value, message: String) -> String {
-    let first = &body["errors"][0];
-    match (first["param"].as_str(), first["error"].as_str()) {
-        (Some(param), Some(error)) => format!("{param} {error}"),
-        _ => message,
-    }
+    let errors = body["errors"].as_array().into_iter().flatten().take(MAX_ERRORS);
+    let lines =
+        errors.filter_map(|error| Some(format!("{} {}", error["param"].as_str()?, error["error"].as_str()?)));
+    let lines: Vec<String> = lines.collect();
+    if lines.is_empty() { message } else { lines.join("\n") }
 }
 
 /// Appends a query parameter to a path. The path may already have a query.

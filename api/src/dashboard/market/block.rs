@@ -143,6 +143,17 @@ impl SortHeading<'_> {
     /// Renders the heading as a link that sorts by the column, or reverses the order of the column by which the list is
     /// sorted. Numbers begin with the largest. `address` is the path of the page in another order.
     pub(crate) fn render(&self, sort: &str, address: impl Fn(String) -> String) -> Markup {
+        self.render_control(sort, |next, text| html! { a href=(address(next)) rel="nofollow" { (text) } })
+    }
+
+    /// Renders the heading like [`Self::render`], as a button that sends the form with the id `form` and the new order.
+    pub(crate) fn render_button(&self, sort: &str, form: &str) -> Markup {
+        let button =
+            |next, text| html! { button.quiet type="submit" form=(form) name="sort" value=(next) { (text) } };
+        self.render_control(sort, button)
+    }
+
+    fn render_control(&self, sort: &str, control: impl Fn(String, Markup) -> Markup) -> Markup {
         let direction = self.direction(sort);
         let (state, arrow) = match direction {
             Some("desc") => (Some("descending"), " ↓"),
@@ -153,7 +164,7 @@ impl SortHeading<'_> {
         let next = format!("{}.{}", self.field, if is_descending { "desc" } else { "asc" });
         html! {
             th.number[self.is_number] scope="col" aria-sort=[state] {
-                a href=(address(next)) rel="nofollow" { (self.title) span aria-hidden="true" { (arrow) } }
+                (control(next, html! { (self.title) span aria-hidden="true" { (arrow) } }))
             }
         }
     }

@@ -4,24 +4,20 @@
 //! Invariants: an event's UID comes from the dividend's id, so a correction replaces the old event. A revision number
 //! (`SEQUENCE`) never decreases, and it increases with every change of the dividend.
 
-use std::collections::HashMap;
-
 use axum::http::HeaderValue;
 use axum::response::Response;
 use chrono::{Days, NaiveDate};
 use serde_json::Value;
 
+use crate::answer::private_response;
 use crate::app::state::App;
 use crate::dashboard::market::api_calls::{ApiCalls, MarketResult, encode};
-use crate::dashboard::market::icalendar::{
-    CalendarFile, CalendarWriter, Event, as_calendar, event_id, host_of,
-};
 use crate::dashboard::market::values::{digits, humanize, rows_of, str_of};
 use crate::parameters::MinVersion;
 use crate::read::QueryError;
-use crate::read::lookup::run_query;
+use crate::read::dividend_revisions::DividendRevisions;
+use crate::render::icalendar::{CalendarFile, CalendarWriter, Event, MEDIA_TYPE, event_id, host_of};
 
-const POSITIONS: &str = include_str!("../../../queries/changes/positions.sql");
 /// Number of past days whose dividends a calendar contains.
 const PAST_DAYS: u64 = 90;
 
@@ -72,11 +68,19 @@ impl Calendar<'_> {
             Self::Dividends(_) => (rows_of(&answer["data"]), 0),
             Self::Income { edits, .. } => (rows_of(&answer["data"]["payments"]), edits),
         };
-        let revisions = Revisions::read(app, rows, *version).await?;
+        let generation = app.projection.pin_version(version).await?;
+        let symbols = rows.iter().map(|row| str_of(&row["symbol"]));
+        let revisions = DividendRevisions::read(&generation, symbols, version.position).await?;
         Ok(self.write_rows(rows, &revisions, edits, host_of(origin)))
     }
 
-    fn write_rows(self, rows: &[Value], revisions: &Revisions, edits: i64, host: &str) -> CalendarFile {
+    fn write_rows(
+        self,
+        rows: &[Value],
+        revisions: &DividendRevisions,
+        edits: i64,
+        host: &str,
+    ) -> CalendarFile {
         let (name, texts): (_, fn(&Value) -> EventTexts) = match self {
             Self::Dividends(_) => ("Dividends", EventTexts::of_dividend),
             Self::Income { .. } => ("Dividend income", EventTexts::of_payment),
@@ -84,13 +88,15 @@ impl Calendar<'_> {
         let mut writer = CalendarWriter::new(name, host);
         for row in rows {
             let EventTexts { kind, status, ex_date, payment, description } = texts(row);
-            let sequence = revisions.number(row).saturating_add(edits);
+            let (id, symbol) = (row["id"].as_str(), str_of(&row["symbol"]));
+            let sequence = revisions.number(symbol, id).saturating_add(edits);
+            let event = event_id(id, symbol, str_of(&row["ex_date"]));
             for (field, suffix, summary) in
                 [("ex_date", "ex", &ex_date), ("payment_date", "payment", &payment)]
             {
                 let Ok(day) = str_of(&row[field]).parse() else { continue };
                 writer.event(&Event {
-                    id: &format!("{}{kind}-{suffix}", event_id(row)),
+                    id: &format!("{event}{kind}-{suffix}"),
                     day,
                     sequence,
                     status,
@@ -107,6 +113,11 @@ impl Calendar<'_> {
 /// Path and query of the API call for the income from holdings.
 pub(crate) fn income_call(holdings: &str) -> String {
     format!("/v1/portfolio/income?holdings={}", encode(holdings))
+}
+
+/// HTTP response with a calendar file, or 304 if the client's copy is current.
+pub(crate) fn as_calendar(file: CalendarFile, if_none_match: Option<&HeaderValue>) -> Response {
+    private_response(file.text, MEDIA_TYPE, &file.etag, if_none_match)
 }
 
 /// Texts of the two events of a dividend.
@@ -156,58 +167,6 @@ impl EventTexts {
     }
 }
 
-/// Journal positions of the newest changes of the dividends in an API response.
-#[derive(Debug, Default)]
-pub(super) struct Revisions {
-    /// Position of the newest change, by symbol and dividend id. An empty id applies to all other dividends of the
-    /// symbol.
-    by_row: HashMap<(String, String), i64>,
-    /// Position of the newest change of any dividend of each security, by symbol.
-    by_symbol: HashMap<String, i64>,
-    /// Changes up to this position were deleted from the journal.
-    begins: i64,
-    /// Journal position up to which the API response includes changes.
-    answered: i64,
-}
-
-impl Revisions {
-    /// Reads the journal positions of the dividends in `rows`. The rows are from a response with the data version
-    /// `version`.
-    pub(super) async fn read(app: &App, rows: &[Value], version: MinVersion) -> Result<Self, QueryError> {
-        let mut symbols: Vec<&str> = rows.iter().map(|row| str_of(&row["symbol"])).collect();
-        symbols.sort_unstable();
-        symbols.dedup();
-        let generation = app.projection.pin_version(&version).await?;
-        let mut revisions = Self { answered: version.position, ..Self::default() };
-        for row in run_query(&generation, POSITIONS, &[&symbols]).await? {
-            let position: i64 = row.try_get("position")?;
-            match (row.try_get("symbol")?, row.try_get("id")?) {
-                (Some(symbol), Some(id)) => revisions.add(symbol, id, position),
-                _ => revisions.begins = position,
-            }
-        }
-        Ok(revisions)
-    }
-
-    fn add(&mut self, symbol: String, id: String, position: i64) {
-        let newest = self.by_symbol.entry(symbol.clone()).or_default();
-        *newest = position.max(*newest);
-        self.by_row.insert((symbol, id), position);
-    }
-
-    /// Revision number of a dividend's events: the position of the dividend's newest change. For an estimated dividend,
-    /// which has no id, any dividend of the security counts.
-    pub(super) fn number(&self, row: &Value) -> i64 {
-        let symbol = str_of(&row["symbol"]);
-        let of_row = |id: &str| self.by_row.get(&(symbol.to_owned(), id.to_owned()));
-        let newest = match row["id"].as_str() {
-            Some(id) => of_row(id).or_else(|| of_row("")),
-            None => self.by_symbol.get(symbol),
-        };
-        newest.copied().unwrap_or(self.begins).max(self.begins).min(self.answered)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -220,7 +179,7 @@ mod tests {
 
     #[test]
     fn a_dividend_is_two_events_with_stable_ids() {
-        let revisions = Revisions::default();
+        let revisions = DividendRevisions::default();
         let write = |row: Value, host| Calendar::Dividends("").write_rows(&[row], &revisions, 0, host).text;
         let calendar = write(row(Some("d1"), "paid"), "data.example");
         for line in [
@@ -249,7 +208,7 @@ mod tests {
         let estimate = json!({ "id": null, "symbol": "KO", "ex_date": "2024-09-13", "payment_date": "2024-10-01", "amount": "0.5",
                                "shares": "120", "income": "60", "currency": "USD", "amount_status": "estimated" });
         let calendar = Calendar::Income { holdings: "", edits: 9 };
-        let file = calendar.write_rows(&[payment, estimate], &Revisions::default(), 9, "h");
+        let file = calendar.write_rows(&[payment, estimate], &DividendRevisions::default(), 9, "h");
         let file = file.text.replace("\r\n ", "");
         for line in [
             "UID:d1-income-ex@h",
@@ -262,21 +221,5 @@ mod tests {
             assert!(file.contains(&format!("{line}\r\n")), "{line}: {file}");
         }
         assert_eq!(file.matches("SEQUENCE:9\r\n").count(), 4, "{file}");
-    }
-
-    #[test]
-    fn a_number_is_of_the_row_else_of_its_symbol_else_of_the_pruned_changes() {
-        let mut revisions = Revisions { begins: 5, answered: 40, ..Revisions::default() };
-        revisions.add("KO".to_owned(), String::new(), 7);
-        revisions.add("KO".to_owned(), "d1".to_owned(), 30);
-        revisions.add("KO".to_owned(), "d3".to_owned(), 41);
-        let number =
-            |symbol: &str, id: Option<&str>| revisions.number(&json!({ "symbol": symbol, "id": id }));
-        assert_eq!(
-            [number("KO", Some("d1")), number("KO", Some("d2")), number("PEP", Some("d4"))],
-            [30, 7, 5]
-        );
-        // The change at 41 is later than the response.
-        assert_eq!([number("KO", Some("d3")), number("KO", None)], [40, 40]);
     }
 }

@@ -20,18 +20,16 @@ use serde_json::{Value, json};
 use telemetry::escape_formula;
 
 use crate::account::portfolios::{Portfolio, find_portfolio};
-use crate::admission::RequestContext;
-use crate::answer::{Access, Free};
-use crate::app::site_address::SiteAddress;
+use crate::answer::{Access, Free, origin_of};
 use crate::app::state::App;
 use crate::auth::AccountId;
 use crate::dashboard::form::Form;
 use crate::dashboard::market::api_calls::{Answer, ApiCalls, MarketError, encode, with_parameter};
-use crate::dashboard::market::calendar_events::Calendar;
-use crate::dashboard::market::icalendar::as_calendar;
+use crate::dashboard::market::calendar_events::{Calendar, as_calendar};
 use crate::error::ApiError;
 use crate::parameters::{ParameterError, ParameterReader, Parameters, UnroutedParameters};
-use notices::FeedParameters;
+use crate::render::icalendar::{CalendarSource, host_of};
+use notices::{FeedParameters, symbols_of};
 
 /// Path of the change stream after `/v1/`. A feed cannot contain it, because the stream does not end and is no CSV.
 const CHANGES: &str = "changes";
@@ -194,10 +192,7 @@ async fn show_notices(
     caller.headers.insert(header::AUTHORIZATION, bearer(&key)?);
     let admitted = Access::<Free, FeedParameters>::from_request_parts(&mut caller, &app).await?;
     let symbols = match admitted.parameters.portfolio() {
-        Some(name) => {
-            let symbols = find(&app, admitted.account_id, name).await?.symbols();
-            Some(symbols.map_err(|error| ApiError::Unavailable(error.to_string()))?)
-        }
+        Some(name) => Some(symbols_of(find(&app, admitted.account_id, name).await?)?),
         None => None,
     };
     notices::respond(admitted, &caller, &origin_of(&app, &caller), symbols).await
@@ -225,6 +220,9 @@ async fn show_portfolio(
     let admitted = Access::<Free, PortfolioParameters>::from_request_parts(&mut caller, &app).await?;
     let portfolio = find(&app, admitted.account_id, &name).await?;
     let calls = ApiCalls::new(data, admitted.tier);
+    if !portfolio.transactions.is_empty() {
+        return respond_received(&app, &caller, &calls, portfolio, &file).await;
+    }
     let calendar = Calendar::Income { holdings: &portfolio.holdings, edits: portfolio.edits };
     let if_none_match = caller.headers.get(header::IF_NONE_MATCH);
     match file.as_str() {
@@ -235,6 +233,21 @@ async fn show_portfolio(
         "income.ics" => Ok(calendar.respond(&app, &calls, &origin_of(&app, &caller), if_none_match).await?),
         _ => Err(nothing_here()),
     }
+}
+
+/// Responds with the received and expected dividends of a portfolio with transactions.
+async fn respond_received(
+    app: &App,
+    caller: &Parts,
+    calls: &ApiCalls,
+    portfolio: Portfolio,
+    file: &str,
+) -> Result<Response, ApiError> {
+    let format = file.strip_prefix("income.").filter(|format| ["csv", "ics"].contains(format));
+    let call = format!("/v1/portfolio/dividends?format={}", format.ok_or_else(nothing_here)?);
+    let host = host_of(&origin_of(app, caller)).to_owned();
+    let source = CalendarSource { host, edits: portfolio.edits };
+    Ok(calls.respond_to_csv(&call, portfolio.transactions, source).await?)
 }
 
 async fn find(app: &App, account: AccountId, name: &str) -> Result<Portfolio, ApiError> {
@@ -264,13 +277,4 @@ pub(super) fn bearer(key: &str) -> Result<HeaderValue, ApiError> {
 /// Error for a feed path that cannot be read.
 fn nothing_here() -> ApiError {
     ApiError::NotFound("Nothing is at this address".to_owned())
-}
-
-/// Scheme and host of the service as its clients see them, for example `https://data.example.com`.
-fn origin_of(app: &App, caller: &Parts) -> String {
-    let context = RequestContext::from_extensions(&caller.extensions);
-    let unknown = (std::net::Ipv4Addr::UNSPECIFIED.into(), false);
-    let (client, is_proxied) = context.map_or(unknown, |context| (context.client, context.is_proxied));
-    let public = app.settings.dashboard.public_url.as_ref();
-    SiteAddress::from_request(&caller.headers, client, is_proxied, public).origin
 }

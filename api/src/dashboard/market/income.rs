@@ -1,29 +1,33 @@
 //! `/income`: expected income of the holdings that a reader enters. The input of the reader is neither stored nor logged.
 
+mod payments;
 mod portfolio_text;
+mod transaction_text;
+pub(crate) mod transactions;
 
 use axum::body::Bytes;
-use axum::extract::{FromRequest, Multipart, Request};
-use axum::http::header;
+use axum::extract::Request;
 use axum::response::{Redirect, Response};
 use chrono::NaiveDate;
 use maud::{Markup, html};
 use rust_decimal::{Decimal, RoundingStrategy};
 use serde_json::Value;
 
-use crate::app::state::App;
 use crate::dashboard::form::Form;
 use crate::dashboard::market::api_calls::{ApiCalls, MarketError, MarketResult, encode, in_currency};
-use crate::dashboard::market::block::{Block, read_currency, render_currencies};
+use crate::dashboard::market::block::{Block, Choice, read_currency, render_choices, render_currencies};
 use crate::dashboard::market::calendar_events::{Calendar, income_call};
 use crate::dashboard::market::page::{PageContent, as_file};
 use crate::dashboard::market::reader::MarketReader;
 use crate::dashboard::market::values::{Unit, digits, render_converted, render_value, rows_of, str_of};
-use crate::dashboard::view::layout::{Number, Section, Text, data_table, error_message, stacked_table};
+use crate::dashboard::view::layout::{
+    Number, Section, Text, data_table, error_message, stacked_table, to_sentence,
+};
 use crate::dashboard::view::numbers::format_count;
 use crate::dashboard::view::plot::{Bar, BarChart};
 use portfolio_text::PortfolioText;
 pub(crate) use portfolio_text::read_holdings;
+pub(crate) use transaction_text::TransactionText;
 
 const TITLE: &str = "My income";
 
@@ -41,9 +45,12 @@ pub(crate) async fn show_form(reader: MarketReader) -> Response {
 
 /// Responds with the income of the submitted holdings.
 pub(crate) async fn show_income(reader: MarketReader, request: Request) -> Response {
-    match read_portfolio(request, &reader.app).await {
-        Ok((text, currency)) => respond_income(&reader, PortfolioText::read(&text), &currency).await,
-        Err(error) => reader.respond_error(error).await,
+    match Form::from_upload(request, &reader.app).await {
+        Ok(form) => {
+            let portfolio = PortfolioText::read(form.file_or_text());
+            respond_income(&reader, portfolio, &read_currency(form.text("currency"))).await
+        }
+        Err(error) => reader.respond_error(MarketError::Refused(error)).await,
     }
 }
 
@@ -91,7 +98,7 @@ async fn build(
     let call = in_currency(&income_call(&portfolio.holdings), currency);
     match calls.json(&call).await {
         Ok(answer) => Ok(content(html! {
-            h1 { (TITLE) }
+            (heading(false))
             (unread(portfolio))
             (render_income(&answer["data"], &call))
             (keep(&portfolio.holdings, &entered, currency, reader))
@@ -115,9 +122,17 @@ fn content(body: Markup) -> PageContent {
     }
 }
 
+/// Renders the title, and the links to the two forms.
+fn heading(has_transactions: bool) -> Markup {
+    let forms = [("What I own", "/income", false), ("What I bought and sold", transactions::PATH, true)];
+    let forms = forms
+        .map(|(title, path, its)| Choice::of_every_plan(title, path.to_owned(), its == has_transactions));
+    html! { h1 { (TITLE) } (render_choices("Kind of entry", &forms)) }
+}
+
 fn form(entered: &str, currency: &str, mistake: Option<&str>) -> Markup {
     html! {
-        h1 { (TITLE) }
+        (heading(false))
         p.lead { "Enter your shares to see their dividends of twelve months: declared payments, and estimates from earlier payments." }
         (error_message(mistake))
         section.panel aria-label="Holdings" { (render_form(entered, currency)) }
@@ -183,32 +198,6 @@ fn unread(portfolio: &PortfolioText) -> Markup {
     }
 }
 
-/// Reads the submitted text and currency. The text is the file if it is not empty, otherwise the text field.
-async fn read_portfolio(request: Request, app: &App) -> MarketResult<(String, String)> {
-    let kind =
-        request.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
-    let refused = |error: String| MarketError::Refused(error);
-    if !kind.starts_with("multipart/form-data") {
-        let body = Bytes::from_request(request, app).await.map_err(|error| refused(error.body_text()))?;
-        let form = read_form(&body);
-        return Ok((form.text("text").to_owned(), read_currency(form.text("currency"))));
-    }
-    let form = Multipart::from_request(request, app).await;
-    let mut form = form.map_err(|error| refused(error.body_text()))?;
-    let (mut text, mut file, mut currency) = (String::new(), String::new(), String::new());
-    while let Some(field) = form.next_field().await.map_err(|error| refused(error.body_text()))? {
-        let part = match field.name() {
-            Some("file") => &mut file,
-            Some("currency") => &mut currency,
-            _ => &mut text,
-        };
-        let bytes = field.bytes().await.map_err(|error| refused(error.body_text()))?;
-        *part = String::from_utf8_lossy(&bytes).into_owned();
-    }
-    let text = if file.trim().is_empty() { text } else { file };
-    Ok((text, read_currency(&currency)))
-}
-
 /// Reason codes in the field `gaps` of the API, each with the sentence for the page. The page prints the symbol before
 /// the sentence.
 const REASONS: [(&str, &str); 7] = [
@@ -223,18 +212,27 @@ const REASONS: [(&str, &str); 7] = [
 
 /// Renders the response of `/v1/portfolio/income`.
 pub(crate) fn render_income(data: &Value, call: &str) -> Markup {
-    let gaps = rows_of(&data["gaps"]);
     html! {
         (Block { id: "sums", title: "Twelve months", call, csv: "", body: sums(data) }.render())
-        @if !gaps.is_empty() {
-            section.notice aria-labelledby="gaps" {
-                h2 id="gaps" { "What is missing" }
-                ul { @for gap in gaps { li { strong { (str_of(&gap["symbol"])) } " " (reason(str_of(&gap["reason"]))) } } }
-            }
-        }
+        (render_gaps(rows_of(&data["gaps"]), &[]))
         (Block { id: "months", title: "By month", call, csv: "", body: months(data) }.render())
         (Block { id: "holdings", title: "By holding", call, csv: "", body: by_holding(data) }.render())
         (Block { id: "payments", title: "Payments", call, csv: "", body: payments(data) }.render())
+    }
+}
+
+/// Renders the reasons why payments are missing, and further sentences about missing payments.
+fn render_gaps(gaps: &[Value], warnings: &[&str]) -> Markup {
+    html! {
+        @if !(gaps.is_empty() && warnings.is_empty()) {
+            section.notice aria-labelledby="gaps" {
+                h2 id="gaps" { "What is missing" }
+                ul {
+                    @for gap in gaps { li { strong { (str_of(&gap["symbol"])) } " " (reason(str_of(&gap["reason"]))) } }
+                    @for warning in warnings { li { (to_sentence(warning)) } }
+                }
+            }
+        }
     }
 }
 
@@ -321,11 +319,14 @@ fn month_name(value: &Value, format: &str) -> String {
 /// Bar of a month, in cents: a converted amount has more decimal places than a reader needs.
 fn bar(month: &Value) -> Bar {
     let amount = |name: &str| {
-        let exact: Decimal = digits(&month[name]).and_then(|digits| digits.parse().ok()).unwrap_or_default();
-        exact.round_dp_with_strategy(2, RoundingStrategy::MidpointAwayFromZero)
+        round_to_cents(digits(&month[name]).and_then(|digits| digits.parse().ok()).unwrap_or_default())
     };
     let solid = amount("confirmed");
     Bar { label: month_name(&month["month"], "%b"), solid, light: amount("income") - solid }
+}
+
+fn round_to_cents(amount: Decimal) -> Decimal {
+    amount.round_dp_with_strategy(2, RoundingStrategy::MidpointAwayFromZero)
 }
 
 fn by_holding(data: &Value) -> Markup {

@@ -9,7 +9,6 @@ mod calendar;
 mod calendar_events;
 mod chart;
 pub(crate) mod feed;
-mod icalendar;
 mod income;
 mod pacing;
 mod page;
@@ -32,7 +31,8 @@ use tokio::sync::Semaphore;
 use crate::app::dashboard_settings::MarketPages;
 use crate::app::state::App;
 pub(crate) use api_calls::encode;
-pub(crate) use income::read_holdings;
+pub(crate) use income::transactions::PATH as TRANSACTIONS_PATH;
+pub(crate) use income::{TransactionText, read_holdings};
 use pacing::{PageTurns, pace_response};
 use reader::PageRenderer;
 pub(crate) use security::render_extract;
@@ -60,6 +60,7 @@ pub(crate) fn market_routes(app: &App, data: Router) -> Router<App> {
         .route("/sectors", get(sectors::show_sectors))
         .route("/sectors/{sector}", get(sectors::show_sector))
         .route("/income", get(income::show_form).post(income::show_income))
+        .merge(income::transactions::transaction_routes())
         .route("/income.csv", get(income::redirect_to_form).post(income::show_csv))
         .route("/income.ics", get(income::redirect_to_form).post(income::show_calendar))
         .route("/quality", get(quality::show_quality))

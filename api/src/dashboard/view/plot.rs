@@ -97,6 +97,8 @@ const BAR_PERCENT: Decimal = units(66);
 /// Maximum number of bars on a narrow screen, and number of the newest bars that it shows of a longer chart.
 const MOST_NARROW: usize = 12;
 const NARROW: usize = 10;
+/// Maximum length of a label that fits under each bar on a narrow screen. Otherwise every second label is left out.
+const SHORT_LABEL: usize = 4;
 /// Maximum number of bars with a label each. Longer charts label every second bar.
 const MOST_LABELS: usize = 32;
 
@@ -123,9 +125,15 @@ pub(crate) struct BarChart<'a> {
 impl BarChart<'_> {
     /// Renders the chart. Of a long chart, narrow screens show the newest bars only.
     pub(crate) fn render(&self) -> Markup {
+        self.render_until(self.bars.len())
+    }
+
+    /// Renders the chart. Of a long chart, narrow screens show the bars before the index `end` only.
+    pub(crate) fn render_until(&self, end: usize) -> Markup {
+        let end = end.clamp(NARROW.min(self.bars.len()), self.bars.len());
         html! {
             @if self.bars.len() > MOST_NARROW {
-                (self.figure("on-wide", self.bars)) (self.figure("on-phone", &self.bars[self.bars.len() - NARROW..]))
+                (self.figure("on-wide", self.bars)) (self.figure("on-phone", &self.bars[end - NARROW..end]))
             } @else {
                 (self.figure("", self.bars))
             }
@@ -148,7 +156,7 @@ impl BarChart<'_> {
         let tick = |(number, bar): (usize, &Bar)| Tick {
             x: center(number),
             text: bar.label.clone(),
-            is_minor: false,
+            is_minor: bar.label.len() > SHORT_LABEL && !number.is_multiple_of(2),
             has_line: false,
         };
         let is_labelled = |(number, _): &(usize, &Bar)| {

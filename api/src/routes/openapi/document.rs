@@ -96,10 +96,12 @@ pub(crate) fn complete_document(document: &utoipa::openapi::OpenApi) -> Result<V
             }
         }
         let parameters = operation.get_mut("parameters").and_then(Value::as_array_mut);
-        let mut has_earlier_versions = false;
+        let (mut has_earlier_versions, mut has_calendar) = (false, false);
         for parameter in parameters.into_iter().flatten() {
             let name = parameter["name"].as_str().unwrap_or_default();
             has_earlier_versions |= name == "data_version";
+            let values = parameter["schema"]["enum"].as_array().into_iter().flatten();
+            has_calendar |= name == "format" && values.into_iter().any(|value| value == "ics");
             let example = example_value(&parts["parameter_examples"], name, &parameter["schema"]);
             if let Some(example) = example {
                 parameter["example"] = example;
@@ -119,6 +121,9 @@ pub(crate) fn complete_document(document: &utoipa::openapi::OpenApi) -> Result<V
         if keyed && !is_stream {
             bodies.push(responses["200"]["content"]["application/json"]["schema"].clone());
             responses["200"]["content"]["text/csv"] = parts["csv"].clone();
+            if has_calendar {
+                responses["200"]["content"]["text/calendar"] = json!({ "schema": { "type": "string" } });
+            }
             let of_get = is_get.then_some("304").into_iter().chain(has_earlier_versions.then_some("410"));
             for status in of_get.chain(["412"]) {
                 responses[status] = parts["responses"][status].clone();

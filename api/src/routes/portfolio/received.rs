@@ -16,6 +16,7 @@ use super::distribution_events::{DistributionEvents, LoadedEvents, load_events};
 use super::mergers::{exchange_shares, first_days, load_mergers};
 use super::payment_matching::{PaymentPair, pair_payments};
 use super::position::IncomeGap;
+use super::received_calendar::write_calendar;
 use super::received_payment::{ConvertibleReceived, ReceivedDividend};
 use super::received_totals::{ReceivedConverted, ReceivedTotals};
 use super::reconciliation::{Reconciliation, reconcile};
@@ -26,6 +27,7 @@ use super::yield_on_cost::{first_of_twelve_months, set_yields_on_cost};
 use crate::answer::{Free, HandlerContext, RenderedBody, RequestBody};
 use crate::error::ApiError;
 use crate::parameters::{Output, ParameterErrors, ResponseFormat, parameters};
+use crate::read::dividend_revisions::DividendRevisions;
 use crate::read::{DataVersion, lookup};
 use crate::render::envelope::{ListMeta, Warning};
 use crate::render::rows;
@@ -55,7 +57,7 @@ parameters! {
         /// rate for all other countries. Each payment then has `tax` and `net`.
         tax: Option<TaxRates> = reader.read_tax_rates(),
         currency: Option<String> = reader.read_target_currency(),
-        output: Output = reader.read_convertible_output(&COLUMNS, currency.as_ref()),
+        output: Output = reader.with_calendar().read_convertible_output(&COLUMNS, currency.as_ref()),
     }
 
     const IS_COSTLY: bool = true;
@@ -100,6 +102,7 @@ endpoint! {
     /// Received dividends are compared with the expected payments. Nothing of the request is stored. The body of at
     /// most 1 MiB is JSON, CSV with the columns of a transaction and `amount`, or the transaction export of a broker:
     /// DEGIRO, Fidelity, Interactive Brokers (Flex), Schwab, Trade Republic or Trading 212.
+    /// `format=ics` is a calendar with an event for each ex-date and each payment date.
     post "/v1/portfolio/dividends", tag "Portfolio", reads TransactionList, returns "The payments",
     dividends(Access<Free, ReceivedParameters>) -> ReceivedDividends { respond_to_body(render_dividends) }
 }
@@ -110,7 +113,8 @@ async fn render_dividends(
 ) -> Result<RenderedBody, ApiError> {
     let (asked, today) = (&context.parameters, context.today);
     let transactions = parse_transactions(&body)?;
-    drop(body);
+    let calendar = body.calendar;
+    drop(body.text);
     let resolved = lookup::resolve_symbols(&context.generation, &transactions.symbols).await?;
     let first = transactions.first_day().unwrap_or(today);
     let window = Window {
@@ -152,6 +156,13 @@ async fn render_dividends(
     all.sort_by(|one, other| sort_key(one).cmp(&sort_key(other)));
     let payments: Vec<&ReceivedDividend> =
         all.iter().filter(|payment| window.includes(payment.day())).collect();
+    if asked.output.format == ResponseFormat::Calendar {
+        let symbols = payments.iter().map(|payment| payment.symbol.as_str());
+        let position = loaded.version.position.0;
+        let revisions = DividendRevisions::read(&context.generation, symbols, position).await?;
+        let body = write_calendar(&payments, &revisions, &calendar).text.into();
+        return Ok(RenderedBody { body, version: loaded.version, next_cursor: None });
+    }
     let mut totals = ReceivedTotals::of(payments.iter().copied());
     set_yields_on_cost(&mut totals.symbols, &all, &owned, &loaded.events, today);
     let (rows, converted) = convert(&context, &loaded.version, &payments).await?;

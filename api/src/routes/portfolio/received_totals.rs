@@ -22,6 +22,8 @@ pub(crate) struct ReceivedSum {
     tax: Option<ExactDecimal>,
     /// gross - tax; null without the parameter `tax`.
     net: Option<ExactDecimal>,
+    /// Part of gross from paid dividends.
+    received: ExactDecimal,
     /// Part of gross from projected payments.
     projected: ExactDecimal,
     /// Number of payments.
@@ -78,6 +80,10 @@ impl ReceivedSymbol {
 pub(crate) struct ReceivedConverted {
     #[serde(flatten)]
     sum: ReceivedSum,
+    /// Sums by month. Months without a payment are left out.
+    months: Vec<ReceivedMonth>,
+    /// Sums by calendar year.
+    years: Vec<ReceivedYear>,
     /// Number of payments without an exchange rate. They are left out of the sums.
     unconverted: usize,
 }
@@ -103,14 +109,12 @@ pub(crate) struct ReceivedTotals {
 impl ReceivedTotals {
     pub(super) fn of<'a>(payments: impl Iterator<Item = &'a ReceivedDividend> + Clone) -> Self {
         let by_currency = group(payments.clone(), |_| ());
-        let by_month = group(payments.clone(), |payment| first_of_month(payment.day()));
-        let by_year = group(payments.clone(), |payment| payment.day().year());
         let by_account = group(payments.clone(), |payment| payment.account.clone());
-        let by_symbol = group(payments, |payment| payment.symbol.clone());
+        let by_symbol = group(payments.clone(), |payment| payment.symbol.clone());
         Self {
             currencies: by_currency.map(|((), sum)| sum).collect(),
-            months: by_month.map(|(month, sum)| ReceivedMonth { month, sum }).collect(),
-            years: by_year.map(|(year, sum)| ReceivedYear { year, sum }).collect(),
+            months: months(payments.clone()),
+            years: years(payments.clone()),
             accounts: by_account.map(|(account, sum)| ReceivedAccount { account, sum }).collect(),
             symbols: by_symbol
                 .map(|(symbol, sum)| ReceivedSymbol { symbol, yield_on_cost: None, sum })
@@ -120,12 +124,22 @@ impl ReceivedTotals {
     }
 }
 
+fn months<'a>(payments: impl Iterator<Item = &'a ReceivedDividend>) -> Vec<ReceivedMonth> {
+    let sums = group(payments, |payment| first_of_month(payment.day()));
+    sums.map(|(month, sum)| ReceivedMonth { month, sum }).collect()
+}
+
+fn years<'a>(payments: impl Iterator<Item = &'a ReceivedDividend>) -> Vec<ReceivedYear> {
+    let sums = group(payments, |payment| payment.day().year());
+    sums.map(|(year, sum)| ReceivedYear { year, sum }).collect()
+}
+
 impl ReceivedConverted {
     /// Sums of payments that are in the requested currency.
     pub(super) fn of(currency: &str, payments: &[ReceivedDividend], unconverted: usize) -> Self {
         let mut sum = ReceivedSum::zero(currency);
         payments.iter().for_each(|payment| sum.add(payment));
-        Self { sum, unconverted }
+        Self { sum, months: months(payments.iter()), years: years(payments.iter()), unconverted }
     }
 }
 
@@ -137,6 +151,7 @@ impl ReceivedSum {
             gross: zero,
             tax: None,
             net: None,
+            received: zero,
             projected: zero,
             payments: 0,
         }
@@ -147,8 +162,10 @@ impl ReceivedSum {
         self.gross = plus(self.gross, payment.gross);
         self.tax = payment.tax.map(|tax| plus(self.tax.unwrap_or_default(), tax)).or(self.tax);
         self.net = payment.net.map(|net| plus(self.net.unwrap_or_default(), net)).or(self.net);
-        if payment.status == DividendStatus::Projected {
-            self.projected = plus(self.projected, payment.gross);
+        match payment.status {
+            DividendStatus::Paid => self.received = plus(self.received, payment.gross),
+            DividendStatus::Projected => self.projected = plus(self.projected, payment.gross),
+            _ => {}
         }
         self.payments += 1;
     }

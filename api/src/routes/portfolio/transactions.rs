@@ -123,8 +123,8 @@ pub(super) struct Transactions {
 pub(super) fn parse_transactions(body: &RequestBody) -> Result<Transactions, ParameterErrors> {
     let refused = |error| ParameterErrors::Parameters(vec![error]);
     let (lines, broker, unused) = match body.format {
-        ResponseFormat::Json => (json_lines(&body.text).map_err(refused)?, None, BTreeMap::new()),
         ResponseFormat::Csv => read_csv(&body.text).map_err(refused)?,
+        _ => (json_lines(&body.text).map_err(refused)?, None, BTreeMap::new()),
     };
     let count = lines.len() + unused.values().sum::<usize>();
     if count == 0 || count > MAX_LINES {

@@ -7,10 +7,11 @@ use axum::response::Response;
 use chrono::{DateTime, FixedOffset, Utc};
 use market::row::{DividendRow, Notice, NoticeCause, NoticeEvent, NoticeRow, SplitRow};
 
+use crate::account::portfolios::Portfolio;
 use crate::answer::{Access, Free, private_response};
 use crate::dashboard::market::api_calls::encode;
 use crate::error::ApiError;
-use crate::parameters::{ParameterError, SymbolList, parameters};
+use crate::parameters::{ParameterError, SymbolList, parameters, parse_holdings};
 use crate::read::changes::{ListedSecurities, NoticeSelection, read_notice};
 use crate::read::{QueryError, lookup};
 
@@ -40,6 +41,16 @@ impl FeedParameters {
     pub(super) fn portfolio(&self) -> Option<&str> {
         self.portfolio.as_deref().filter(|_| self.symbols.is_none())
     }
+}
+
+/// Symbols of a saved portfolio.
+pub(super) fn symbols_of(portfolio: Portfolio) -> Result<SymbolList, ApiError> {
+    let unreadable = |error: String| ApiError::Unavailable(format!("cannot read the portfolio: {error}"));
+    if portfolio.transactions.is_empty() {
+        let parsed = parse_holdings(&portfolio.holdings).map_err(|error| unreadable(error.to_string()))?;
+        return Ok(parsed.symbols);
+    }
+    transaction_symbols(portfolio.transactions).map_err(unreadable)
 }
 
 /// Responds with the newest notices of the requested securities, or with 304.

@@ -167,7 +167,7 @@ fn delimiter_of(text: &str) -> Option<u8> {
 
 /// Parses the number in a cell. Thousands separators and currency signs are ignored, for example in `1,234.50`,
 /// `1.234,50` and `$1234.5`.
-fn number_of(cell: &str) -> Option<Decimal> {
+pub(super) fn number_of(cell: &str) -> Option<Decimal> {
     let digits: String =
         cell.chars().filter(|c| c.is_ascii_digit() || matches!(c, '.' | ',' | '-')).collect();
     let others = cell.chars().filter(|c| c.is_alphabetic()).count();

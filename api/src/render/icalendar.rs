@@ -1,37 +1,33 @@
 //! Writer of iCalendar files (RFC 5545).
 
-use std::fmt::Write;
+use std::fmt::{Display, Write};
 
 use axum::http::HeaderValue;
-use axum::response::Response;
 use chrono::{DateTime, Days, NaiveDate, Utc};
-use serde_json::Value;
 
-use crate::answer::private_response;
-use crate::dashboard::market::values::str_of;
-
+pub(crate) const MEDIA_TYPE: HeaderValue = HeaderValue::from_static("text/calendar; charset=utf-8");
 /// Maximum length of a line, in octets.
 const LINE: usize = 75;
 
 /// Whole-day event.
 #[derive(Debug)]
-pub(super) struct Event<'a> {
+pub(crate) struct Event<'a> {
     /// Id of the event: unique within the service, and the same in every calendar file with this event.
-    pub(super) id: &'a str,
-    pub(super) day: NaiveDate,
+    pub(crate) id: &'a str,
+    pub(crate) day: NaiveDate,
     /// Revision number, which grows with every change of the event.
-    pub(super) sequence: i64,
+    pub(crate) sequence: i64,
     /// `CONFIRMED`, `TENTATIVE` for an estimated dividend, or `CANCELLED` for a withdrawn dividend.
-    pub(super) status: &'static str,
+    pub(crate) status: &'static str,
     /// Time of the last change of the event, RFC 3339; empty if it is unknown.
-    pub(super) changed_at: &'a str,
-    pub(super) summary: &'a str,
-    pub(super) description: &'a str,
+    pub(crate) changed_at: &'a str,
+    pub(crate) summary: &'a str,
+    pub(crate) description: &'a str,
 }
 
 /// iCalendar file that is being written.
 #[derive(Debug)]
-pub(super) struct CalendarWriter<'a> {
+pub(crate) struct CalendarWriter<'a> {
     file: String,
     /// Host name that is appended to the event ids. The resulting UIDs are globally unique.
     host: &'a str,
@@ -43,13 +39,13 @@ pub(super) struct CalendarWriter<'a> {
 /// Complete iCalendar file.
 #[derive(Debug)]
 pub(crate) struct CalendarFile {
-    pub(super) text: String,
+    pub(crate) text: String,
     /// Weak entity tag: equal for files that differ only in their time of creation.
-    pub(super) etag: HeaderValue,
+    pub(crate) etag: HeaderValue,
 }
 
 impl<'a> CalendarWriter<'a> {
-    pub(super) fn new(name: &str, host: &'a str) -> Self {
+    pub(crate) fn new(name: &str, host: &'a str) -> Self {
         let mut writer = Self::empty(host);
         for line in [
             "BEGIN:VCALENDAR",
@@ -71,7 +67,7 @@ impl<'a> CalendarWriter<'a> {
         Self { file: String::new(), host, created_at: Utc::now(), digest: blake3::Hasher::new() }
     }
 
-    pub(super) fn event(&mut self, event: &Event<'_>) {
+    pub(crate) fn event(&mut self, event: &Event<'_>) {
         // By RFC 5545, DTSTAMP in a file with a METHOD is the time at which the file was created.
         let (stamp, day) = (stamp(self.created_at), event.day);
         self.line("BEGIN:VEVENT");
@@ -90,7 +86,7 @@ impl<'a> CalendarWriter<'a> {
         self.line("END:VEVENT");
     }
 
-    pub(super) fn finish(mut self) -> CalendarFile {
+    pub(crate) fn finish(mut self) -> CalendarFile {
         self.line("END:VCALENDAR");
         let tag = self.digest.finalize().to_hex();
         let etag = HeaderValue::try_from(["W/\"", &tag[..32], "\""].concat());
@@ -118,13 +114,19 @@ impl<'a> CalendarWriter<'a> {
     }
 }
 
+/// Source of a calendar file.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct CalendarSource {
+    /// Host name of the service, for the event ids.
+    pub(crate) host: String,
+    /// Number of changes of the saved portfolio, which is added to every revision number; 0 without a saved portfolio.
+    pub(crate) edits: i64,
+}
+
 /// Id of a dividend, from which the ids of its events are formed. An estimated dividend has no id, so the symbol and
 /// the ex-date are used.
-pub(super) fn event_id(row: &Value) -> String {
-    match row["id"].as_str() {
-        Some(id) => id.to_owned(),
-        None => format!("estimate-{}-{}", str_of(&row["symbol"]), str_of(&row["ex_date"])),
-    }
+pub(crate) fn event_id(id: Option<&str>, symbol: &str, ex_date: impl Display) -> String {
+    id.map_or_else(|| format!("estimate-{symbol}-{ex_date}"), str::to_owned)
 }
 
 fn stamp(at: DateTime<Utc>) -> String {
@@ -141,13 +143,6 @@ fn escape(text: &str) -> String {
         escaped.push(letter);
     }
     escaped
-}
-
-const MEDIA_TYPE: &str = "text/calendar; charset=utf-8";
-
-/// HTTP response with an iCalendar file, or 304 if the client's copy is current.
-pub(crate) fn as_calendar(file: CalendarFile, if_none_match: Option<&HeaderValue>) -> Response {
-    private_response(file.text, HeaderValue::from_static(MEDIA_TYPE), &file.etag, if_none_match)
 }
 
 /// Host name in an origin such as `https://data.example.com:8080`, without scheme and port.
