@@ -10,6 +10,7 @@ mod portfolios;
 mod quality;
 mod screener;
 mod security;
+mod transactions;
 
 use anyhow::{Result, ensure};
 

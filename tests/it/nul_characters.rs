@@ -120,13 +120,13 @@ async fn no_page_and_no_feed_fails_at_a_nul() -> Result<()> {
 #[tokio::test]
 async fn no_form_fails_at_a_nul() -> Result<()> {
     let world = start().await?;
-    let forms: [(&str, &[&str]); 16] = [
+    let forms: [(&str, &[&str]); 19] = [
         ("/sign-in", &["email", "password", "next"]),
         ("/sign-up", &["email", "password"]),
         ("/link/abc", &["password"]),
         ("/dashboard/keys", &["name", "life"]),
         ("/dashboard/keys/1/replace", &["overlap"]),
-        ("/dashboard/portfolios", &["name", "holdings"]),
+        ("/dashboard/portfolios", &["name", "holdings", "transactions"]),
         ("/dashboard/portfolios/delete", &["name"]),
         ("/dashboard/portfolios/link", &["name"]),
         ("/dashboard/plan", &["tier"]),
@@ -137,6 +137,9 @@ async fn no_form_fails_at_a_nul() -> Result<()> {
         ("/income", &["text", "holdings"]),
         ("/income.csv", &["holdings"]),
         ("/income.ics", &["holdings"]),
+        ("/income/transactions", &["text", "currency", "tax", "sort"]),
+        ("/income/transactions.csv", &["text"]),
+        ("/income/transactions.ics", &["text"]),
     ];
     let mut person = Person::signed_up(&world.api, "forms@example.com").await?;
     for (path, fields) in forms {

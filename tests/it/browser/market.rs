@@ -39,6 +39,19 @@ async fn look_around(stage: &Stage) -> Result<()> {
     for said in ["Twelve months", "Yield on cost", "NOPE is not a known symbol.", "Jun 2024"] {
         ensure!(page.contains(said), "{said}: {page}");
     }
+
+    browser.click(".picks a[href='/income/transactions']").await?;
+    browser.fill("#text", "2024-01-03 COLA 50").await?;
+    browser.click("#entered .actions button").await?;
+    let page = browser.text("main").await?;
+    for said in ["Received so far this year\n110.00 USD", "By month", "Received in all"] {
+        ensure!(page.contains(said), "{said}: {page}");
+    }
+    let first = "tbody tr:first-child time";
+    let newest = browser.text(&format!("section[aria-labelledby=payments] {first}")).await?;
+    browser.click("button[name=sort][value='payment_date.asc']").await?;
+    let oldest = browser.text(&format!("section[aria-labelledby=payments] {first}")).await?;
+    ensure!(oldest == "28 Mar 2024" && newest != oldest, "{newest} {oldest}");
     Ok(())
 }
 

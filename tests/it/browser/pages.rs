@@ -8,7 +8,7 @@ use harness::{BrowserOptions, Screen, accessibility_rules};
 use super::{PASSWORD, Stage};
 
 const WHO: &str = "person@example.com";
-const PUBLIC: [(&str, &str); 26] = [
+const PUBLIC: [(&str, &str); 27] = [
     ("landing", "/"),
     ("plans", "/plans"),
     ("sign-up", "/sign-up"),
@@ -33,6 +33,7 @@ const PUBLIC: [(&str, &str); 26] = [
     ("sector", "/sectors/consumer-staples"),
     ("quality", "/quality"),
     ("income", "/income"),
+    ("transactions", "/income/transactions"),
     ("income-currency", "/income?holdings=COLA:120:6000,BRK.B:10&currency=EUR"),
     ("income-sums", "/income?holdings=COLA:120:6000,BRK.B:10,NOPE:3"),
 ];
@@ -105,6 +106,8 @@ async fn every_page_is_accessible_on_every_screen() -> Result<()> {
         stage.open(path).await?;
         found.extend(look(&stage, &rules, name).await?);
     }
+    enter_transactions(&stage).await?;
+    found.extend(look(&stage, &rules, "transactions-sums").await?);
     stage.open("/docs").await?;
     try_quote(&stage).await?;
     found.extend(look(&stage, &rules, "docs-tried").await?);
@@ -157,11 +160,24 @@ async fn the_keyboard_is_enough() -> Result<()> {
     Ok(())
 }
 
+async fn enter_transactions(stage: &Stage) -> Result<()> {
+    stage.open("/income/transactions").await?;
+    let lines = "2015-03-02 COLA 120 41.5 USD ira\n2019-06-03 COLA -20 60 USD ira\n2023-01-03 COLA 35\n2024-01-03 NOPE 3";
+    stage.browser.fill("#text", lines).await?;
+    stage.browser.fill("#tax", "US:15,*:0").await?;
+    stage.browser.click("#entered .actions button").await?;
+    stage.browser.text("#years").await?;
+    Ok(())
+}
+
 async fn save_portfolio(stage: &Stage) -> Result<()> {
     stage.open("/income?holdings=COLA:120:6000,BRK.B:10").await?;
     stage.browser.fill("#name", "Shares of a rather long name for a portfolio").await?;
     stage.browser.click("form[action='/dashboard/portfolios'] button").await?;
     ensure!(stage.path().await? == "/dashboard/portfolios?done=portfolio-saved", "{}", stage.path().await?);
+    enter_transactions(stage).await?;
+    stage.browser.fill("#name", "Bought").await?;
+    stage.browser.click("form[action='/dashboard/portfolios'] button").await?;
     Ok(())
 }
 

@@ -3,6 +3,7 @@
 use anyhow::{Context, Result};
 
 use super::calendar::lines;
+use super::transactions::{endpoint, lasting_lines};
 use super::{PUBLIC, page};
 use crate::api_world::World;
 use crate::dashboard::visitor::Person;
@@ -71,6 +72,61 @@ async fn a_saved_portfolio_is_a_calendar_and_a_table() -> Result<()> {
     assert_eq!(program.get(&format!("{feed}/income.ics")).await?.status, 404);
     let log = holder.get("/dashboard/log").await?;
     assert!(log.has("Portfolio saved") && log.has("Portfolio deleted"), "{}", log.text);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_portfolio_with_transactions_is_a_calendar_and_a_table() -> Result<()> {
+    let world = World::start_with(&PUBLIC).await?;
+    let mut holder = Person::signed_up(&world.api, "bought@example.com").await?;
+    let shown = holder.post("/income/transactions", &[("text", "2024-01-03 COLA 50")]).await?;
+    assert!(shown.has("Save to your account") && shown.has("name=\"transactions\""), "{}", shown.text);
+    let typed =
+        [("name", "bought"), ("transactions", "2024-01-03 COLA 50 99,5 USD my ira\n2024-03-20 COLA 20")];
+    let saved = holder.fill(PATH, PATH, &typed).await?;
+    assert_eq!((saved.status, saved.location()), (303, "/dashboard/portfolios?done=portfolio-saved"));
+    let csv = "account,symbol,date,quantity,price,currency\nmy ira,COLA,2024-01-03,50,99.5,USD\n,COLA,2024-03-20,20,,\n";
+    let listed = holder.get(PATH).await?;
+    assert!(listed.has("2 transactions") && listed.has("Show the dividends"), "{}", listed.text);
+    assert!(holder.get(&format!("{PATH}?edit=bought")).await?.has(csv.trim_end()));
+    let key = holder.create_key("Program").await?;
+    let mut program = Person::at(&world.api)?;
+    let feed = format!("/feed/{key}/portfolios/bought/income");
+    let sheet = program.get(&format!("{feed}.csv")).await?;
+    assert_eq!(sheet.text, endpoint(&world, "format=csv", csv).await?);
+    assert_eq!(sheet.header("x-quota-remaining"), "4999", "one call");
+    let calendar = program.get(&format!("{feed}.ics")).await?;
+    assert_eq!(calendar.header("content-type"), "text/calendar; charset=utf-8", "{}", calendar.text);
+    assert_eq!(lasting_lines(&calendar.text), lasting_lines(&endpoint(&world, "format=ics", csv).await?));
+    let uid = "UID:";
+    let before: i64 = value_after(&calendar.text, uid, "SEQUENCE:")?.parse()?;
+
+    // An edit increases the revision numbers of the events.
+    holder.fill(PATH, PATH, &[("name", "bought"), ("transactions", csv)]).await?;
+    let edited = program.get(&format!("{feed}.ics")).await?;
+    assert_eq!(value_after(&edited.text, uid, "SEQUENCE:")?.parse::<i64>()?, before + 1);
+    for (path, status) in [("x", 404), (".pdf", 404), (".csv?limit=1", 400)] {
+        assert_eq!(program.get(&format!("{feed}{path}")).await?.status, status, "{path}");
+    }
+    let details: String =
+        world.app.sql_value("select details::text from accounts.audit where action = 'portfolio.save' order by id desc limit 1").await?;
+    assert!(details.contains("\"transactions\": 2") && !details.contains("COLA"), "{details}");
+
+    // Holdings replace the transactions.
+    holder.fill(PATH, PATH, &[("name", "bought"), ("holdings", "COLA 120")]).await?;
+    assert!(program.get(&format!("{feed}.csv")).await?.text.starts_with("symbol,id,ex_date"));
+    let long = format!("symbol,date,quantity\n{}", "COLA,2024-01-03,1\n".repeat(7_000));
+    for (transactions, said) in [
+        ("2024-01-03 COLA 50\n2024-01-03 COLA x", "Line 2: quantity"),
+        ("COLA 1\nx 2", "column"),
+        (long.as_str(), "longer than 128 KiB"),
+    ] {
+        let refused = holder.fill(PATH, PATH, &[("name", "bad"), ("transactions", transactions)]).await?;
+        assert!(refused.status == 422 && refused.has(said), "{said}: {}", refused.text);
+        assert!(refused.has("id=\"transactions-name\" name=\"name\" required maxlength=\"64\" autocomplete=\"off\" value=\"bad\""));
+    }
+    assert_eq!(holder.fill(PATH, &format!("{PATH}/delete"), &[("name", "bought")]).await?.status, 303);
+    assert_eq!(program.get(&format!("{feed}.ics")).await?.status, 404);
     Ok(())
 }
 

@@ -4,12 +4,14 @@ use anyhow::{Result, ensure};
 use serde_json::json;
 
 use super::{Market, transactions};
+use crate::dashboard::visitor::Person;
+use crate::market_pages::PUBLIC;
 
 const MARKERS: [&str; 5] = ["zebra-account", "77.1234567", "ZQMARKER", "88.7654321", "zebra-kind"];
 
 #[tokio::test]
 async fn the_body_is_in_no_log_and_in_no_table() -> Result<()> {
-    let market = Market::start_with(&[("RUST_LOG", "debug")]).await?;
+    let market = Market::start_with(&[&PUBLIC[..], &[("RUST_LOG", "debug")]].concat()).await?;
     let lines = [
         "zebra-account,KO,2024-01-03,77.1234567",
         ",ZQMARKER,2024-01-03,1",
@@ -42,6 +44,17 @@ async fn the_body_is_in_no_log_and_in_no_table() -> Result<()> {
     let text = bad.to_string();
     let cut = market.post("", "application/json", &text[..text.len() - 2]).await?;
     assert_eq!([oversold.status, invalid.status, cut.status].map(|status| status.as_u16()), [400; 3]);
+
+    let mut person = Person::at(&market.api)?;
+    let valid = "2024-01-03 KO 77.1234567 1 USD zebra-account\n2024-01-03 ZQMARKER 1";
+    for text in [valid, "2024-01-03 KO zebra-account", "zebra-account,ZQMARKER\n77.1234567,1\n"] {
+        for path in ["", ".csv", ".ics"] {
+            let fields = [("text", text), ("tax", "*:15")];
+            let page = person.post(&format!("/income/transactions{path}"), &fields).await?;
+            ensure!(page.status == 200 || page.status == 422, "{path}: {} {}", page.status, page.text);
+            ensure!(text != valid || page.has("zebra-account"), "{path}: {}", page.text);
+        }
+    }
 
     let log = market.api.process.log();
     ensure!(log.contains("answered"), "no debug log: {log}");

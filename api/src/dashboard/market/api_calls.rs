@@ -217,7 +217,7 @@ impl ApiCalls {
         let request = Request::get(target).body(Body::empty());
         let mut request = request.map_err(|error| MarketError::Refused(error.to_string()))?;
         request.headers_mut().extend(if_none_match.map(|tags| (header::IF_NONE_MATCH, tags.clone())));
-        self.send(request).await
+        Box::pin(self.send(request)).await
     }
 
     /// Posts a CSV to the API and returns the response unchanged. `calendar` is the source of a calendar file.
@@ -244,7 +244,8 @@ impl ApiCalls {
                 }
             }
         }
-        let Ok(response) = self.data.clone().oneshot(request).await;
+        // Boxed, because a page joins many calls in one future.
+        let Ok(response) = Box::pin(self.data.clone().oneshot(request)).await;
         Ok(response)
     }
 }

@@ -1,5 +1,6 @@
 //! `/income`: expected income of the holdings that a reader enters. The input of the reader is neither stored nor logged.
 
+mod parts;
 mod payments;
 mod portfolio_text;
 mod transaction_text;
@@ -10,26 +11,23 @@ use axum::extract::Request;
 use axum::response::{Redirect, Response};
 use chrono::NaiveDate;
 use maud::{Markup, html};
-use rust_decimal::{Decimal, RoundingStrategy};
 use serde_json::Value;
 
 use crate::dashboard::form::Form;
 use crate::dashboard::market::api_calls::{ApiCalls, MarketError, MarketResult, encode, in_currency};
-use crate::dashboard::market::block::{Block, Choice, read_currency, render_choices, render_currencies};
+use crate::dashboard::market::block::{Block, read_currency, render_currencies};
 use crate::dashboard::market::calendar_events::{Calendar, income_call};
 use crate::dashboard::market::page::{PageContent, as_file};
 use crate::dashboard::market::reader::MarketReader;
 use crate::dashboard::market::values::{Unit, digits, render_converted, render_value, rows_of, str_of};
-use crate::dashboard::view::layout::{
-    Number, Section, Text, data_table, error_message, stacked_table, to_sentence,
-};
+use crate::dashboard::view::layout::{Number, Text, data_table, error_message, stacked_table};
 use crate::dashboard::view::numbers::format_count;
 use crate::dashboard::view::plot::{Bar, BarChart};
+pub(crate) use parts::TRANSACTIONS_PATH;
+use parts::{content, entry_fields, heading, render_gaps, round_to_cents, save_form};
 use portfolio_text::PortfolioText;
 pub(crate) use portfolio_text::read_holdings;
 pub(crate) use transaction_text::TransactionText;
-
-const TITLE: &str = "My income";
 
 /// Responds with the form, or with the income of the holdings in the query.
 pub(crate) async fn show_form(reader: MarketReader) -> Response {
@@ -111,25 +109,6 @@ async fn build(
     }
 }
 
-fn content(body: Markup) -> PageContent {
-    PageContent {
-        title: TITLE.to_owned(),
-        description: "Dividend income of your holdings over twelve months, confirmed and estimated."
-            .to_owned(),
-        canonical: "/income".to_owned(),
-        section: Section::Income,
-        body,
-    }
-}
-
-/// Renders the title, and the links to the two forms.
-fn heading(has_transactions: bool) -> Markup {
-    let forms = [("What I own", "/income", false), ("What I bought and sold", transactions::PATH, true)];
-    let forms = forms
-        .map(|(title, path, its)| Choice::of_every_plan(title, path.to_owned(), its == has_transactions));
-    html! { h1 { (TITLE) } (render_choices("Kind of entry", &forms)) }
-}
-
 fn form(entered: &str, currency: &str, mistake: Option<&str>) -> Markup {
     html! {
         (heading(false))
@@ -153,19 +132,7 @@ fn keep(holdings: &str, entered: &str, currency: &str, reader: &MarketReader) ->
                     }
                 }
             }
-            @match reader.csrf_field() {
-                Some(csrf_field) => {
-                    form.fields method="post" action="/dashboard/portfolios" {
-                        (csrf_field)
-                        input type="hidden" name="holdings" value=(entered);
-                        div.field { label for="name" { "Save to your account as" } input id="name" name="name" required maxlength="64" autocomplete="off"; }
-                        p.actions { button.small type="submit" { "Save" } }
-                    }
-                    p.hint { "Calendar programs and spreadsheets can follow the addresses of a saved portfolio." }
-                },
-                None if reader.app.dashboard.is_some() => p.hint { "With an account you can save the holdings, and follow their income in a calendar or a spreadsheet." },
-                None => {},
-            }
+            (save_form(reader, "holdings", entered))
         }
     }
 }
@@ -173,11 +140,12 @@ fn keep(holdings: &str, entered: &str, currency: &str, reader: &MarketReader) ->
 fn render_form(entered: &str, currency: &str) -> Markup {
     html! {
         form method="post" action="/income" enctype="multipart/form-data" {
-            label for="text" { "One holding per line: symbol and number of shares" }
-            textarea id="text" name="text" rows="8" spellcheck="false" placeholder="KO 120\nPEP 40 5400" aria-describedby="shape" { (entered) }
-            p.hint id="shape" { "An optional third value is the purchase cost of all shares. The positions of a broker as CSV work too: paste them, or choose the file." }
-            label for="file" { "File, instead of the lines above" }
-            input id="file" type="file" name="file" accept=".csv,.txt,.tsv,text/csv,text/plain";
+            (entry_fields(
+                "One holding per line: symbol and number of shares",
+                "KO 120\nPEP 40 5400",
+                html! { "An optional third value is the purchase cost of all shares. The positions of a broker as CSV work too: paste them, or choose the file." },
+                entered,
+            ))
             (render_currencies(currency))
             p.actions { button type="submit" { "Show the income" } }
             p.hint { "At most 100 holdings. The service neither stores nor logs them." }
@@ -198,18 +166,6 @@ fn unread(portfolio: &PortfolioText) -> Markup {
     }
 }
 
-/// Reason codes in the field `gaps` of the API, each with the sentence for the page. The page prints the symbol before
-/// the sentence.
-const REASONS: [(&str, &str); 7] = [
-    ("unknown_symbol", "is not a known symbol."),
-    ("dividends_unknown", "has no source of dividends, so its income is unknown."),
-    ("not_estimated", "pays dividends, but none is declared and no pattern supports an estimate."),
-    ("no_payment_date", "has a declared dividend that is in no month, because it has no payment date."),
-    ("delisted", "no longer trades."),
-    ("no_price", "has no price, so it has no value and no yield."),
-    ("currency_mismatch", "pays in another currency than its price, so it has no yield."),
-];
-
 /// Renders the response of `/v1/portfolio/income`.
 pub(crate) fn render_income(data: &Value, call: &str) -> Markup {
     html! {
@@ -219,25 +175,6 @@ pub(crate) fn render_income(data: &Value, call: &str) -> Markup {
         (Block { id: "holdings", title: "By holding", call, csv: "", body: by_holding(data) }.render())
         (Block { id: "payments", title: "Payments", call, csv: "", body: payments(data) }.render())
     }
-}
-
-/// Renders the reasons why payments are missing, and further sentences about missing payments.
-fn render_gaps(gaps: &[Value], warnings: &[&str]) -> Markup {
-    html! {
-        @if !(gaps.is_empty() && warnings.is_empty()) {
-            section.notice aria-labelledby="gaps" {
-                h2 id="gaps" { "What is missing" }
-                ul {
-                    @for gap in gaps { li { strong { (str_of(&gap["symbol"])) } " " (reason(str_of(&gap["reason"]))) } }
-                    @for warning in warnings { li { (to_sentence(warning)) } }
-                }
-            }
-        }
-    }
-}
-
-fn reason(word: &str) -> &str {
-    REASONS.iter().find(|(known, _)| *known == word).map_or(word, |(_, sentence)| sentence)
 }
 
 fn sums(data: &Value) -> Markup {
@@ -323,10 +260,6 @@ fn bar(month: &Value) -> Bar {
     };
     let solid = amount("confirmed");
     Bar { label: month_name(&month["month"], "%b"), solid, light: amount("income") - solid }
-}
-
-fn round_to_cents(amount: Decimal) -> Decimal {
-    amount.round_dp_with_strategy(2, RoundingStrategy::MidpointAwayFromZero)
 }
 
 fn by_holding(data: &Value) -> Markup {

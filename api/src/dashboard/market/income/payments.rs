@@ -7,8 +7,7 @@ use maud::{Markup, html};
 use rust_decimal::Decimal;
 use serde_json::Value;
 
-use super::transactions::FORM;
-use super::{render_gaps, round_to_cents};
+use super::parts::{render_gaps, round_to_cents};
 use crate::dashboard::market::api_calls::encode;
 use crate::dashboard::market::block::SortHeading;
 use crate::dashboard::market::values::{
@@ -18,6 +17,8 @@ use crate::dashboard::view::layout::{Number, Text, data_table, list_table, stack
 use crate::dashboard::view::numbers::{format_count, format_grouped};
 use crate::dashboard::view::plot::{Bar, BarChart};
 
+/// Id of the form with the transactions. The buttons of the page send it.
+pub(super) const FORM: &str = "entered";
 /// Order of the payments unless the reader chooses another.
 pub(super) const DEFAULT_SORT: &str = "payment_date.desc";
 /// Maximum number of payments in the table. The files have all payments.

@@ -9,8 +9,9 @@ use axum::routing::get;
 use maud::{Markup, html};
 use serde_json::Value;
 
-use super::payments::{DEFAULT_SORT, render_payments};
-use super::{TransactionText, content, heading};
+use super::parts::{TRANSACTIONS_PATH, content, entry_fields, heading, save_form};
+use super::payments::{DEFAULT_SORT, FORM, render_payments};
+use super::transaction_text::TransactionText;
 use crate::account::portfolios::MAX_TRANSACTION_BYTES;
 use crate::answer::MAX_BODY_BYTES;
 use crate::app::state::App;
@@ -25,20 +26,17 @@ use crate::dashboard::market::values::rows_of;
 use crate::dashboard::view::layout::error_message;
 use crate::render::icalendar::{CalendarSource, host_of};
 
-pub(crate) const PATH: &str = "/income/transactions";
 /// Path of the endpoint.
 const ENDPOINT: &str = "/v1/portfolio/dividends";
 /// Fields of a payment on the page. Without the others, a long response is shorter.
 const FIELDS: &str = "account,symbol,ex_date,payment_date,quantity,amount,gross,currency,status,net";
-/// Id of the form. The buttons of the page send it.
-pub(super) const FORM: &str = "entered";
 /// Maximum size of a form, in bytes: the transactions, and the other fields.
 const MAX_FORM_BYTES: usize = MAX_BODY_BYTES + 16 * 1024;
 
 pub(crate) fn transaction_routes() -> Router<App> {
-    let form = async || Redirect::to(PATH);
+    let form = async || Redirect::to(TRANSACTIONS_PATH);
     Router::new()
-        .route(PATH, get(show_form).post(show_payments))
+        .route(TRANSACTIONS_PATH, get(show_form).post(show_payments))
         .route("/income/transactions.csv", get(form).post(show_csv))
         .route("/income/transactions.ics", get(form).post(show_calendar))
         .layer(DefaultBodyLimit::max(MAX_FORM_BYTES))
@@ -93,7 +91,7 @@ impl Entry {
 async fn show_form(reader: MarketReader) -> Response {
     let entry =
         Entry { text: String::new(), currency: String::new(), tax: String::new(), sort: String::new() };
-    reader.respond(PATH.to_owned(), async |_| Ok(page(form(&entry, html! {})))).await
+    reader.respond(TRANSACTIONS_PATH.to_owned(), async |_| Ok(page(form(&entry, html! {})))).await
 }
 
 /// Responds with the payments to the reader.
@@ -152,7 +150,7 @@ fn page(body: Markup) -> PageContent {
     PageContent {
         description: "Dividends that you received and will receive, from your purchases and sales."
             .to_owned(),
-        canonical: PATH.to_owned(),
+        canonical: TRANSACTIONS_PATH.to_owned(),
         ..content(body)
     }
 }
@@ -168,12 +166,13 @@ fn form(entry: &Entry, message: Markup) -> Markup {
 
 fn render_form(entry: &Entry) -> Markup {
     html! {
-        form id=(FORM) method="post" action=(PATH) enctype="multipart/form-data" {
-            label for="text" { "One purchase or sale per line: date, symbol and number of shares" }
-            textarea id="text" name="text" rows="8" spellcheck="false" placeholder="2021-03-01 KO 100\n2023-05-02 KO -25" aria-describedby="shape" { "\n" (entry.text) }
-            p.hint id="shape" { "A sale has a minus. Price, currency and account may follow: " code { "2021-03-01 KO 100 51.20 USD ira" } ". CSV and the transaction files of brokers work too: paste them, or choose the file." }
-            label for="file" { "File, instead of the lines above" }
-            input id="file" type="file" name="file" accept=".csv,.txt,.tsv,text/csv,text/plain";
+        form id=(FORM) method="post" action=(TRANSACTIONS_PATH) enctype="multipart/form-data" {
+            (entry_fields(
+                "One purchase or sale per line: date, symbol and number of shares",
+                "2021-03-01 KO 100\n2023-05-02 KO -25",
+                html! { "A sale has a minus. Price, currency and account may follow: " code { "2021-03-01 KO 100 51.20 USD ira" } ". CSV and the transaction files of brokers work too: paste them, or choose the file." },
+                &entry.text,
+            ))
             div.fields {
                 (render_currencies(&entry.currency))
                 div.field {
@@ -195,23 +194,11 @@ fn keep(entry: &Entry, reader: &MarketReader) -> Markup {
             h2 id="keep" { "Save or download" }
             div.row {
                 @for (file, title) in [("csv", "Payments as CSV"), ("ics", "Payments as iCalendar")] {
-                    button.second.small type="submit" form=(FORM) formaction={ (PATH) "." (file) } { (title) }
+                    button.second.small type="submit" form=(FORM) formaction={ (TRANSACTIONS_PATH) "." (file) } { (title) }
                 }
             }
-            @match reader.csrf_field() {
-                Some(_) if entry.text.len() > MAX_TRANSACTION_BYTES => p.hint { "The transactions are too long for a saved portfolio." },
-                Some(csrf_field) => {
-                    form.fields method="post" action="/dashboard/portfolios" {
-                        (csrf_field)
-                        input type="hidden" name="transactions" value=(entry.text);
-                        div.field { label for="name" { "Save to your account as" } input id="name" name="name" required maxlength="64" autocomplete="off"; }
-                        p.actions { button.small type="submit" { "Save" } }
-                    }
-                    p.hint { "Only then are the transactions stored. Calendar programs and spreadsheets can follow the addresses of a saved portfolio." }
-                },
-                None if reader.app.dashboard.is_some() => p.hint { "With an account you can save the transactions, and follow their dividends in a calendar or a spreadsheet." },
-                None => {},
-            }
+            @if entry.text.len() > MAX_TRANSACTION_BYTES { p.hint { "The transactions are too long for a saved portfolio." } }
+            @else { (save_form(reader, "transactions", &entry.text)) }
         }
     }
 }
