@@ -120,6 +120,30 @@ async fn income_has_one_total_in_the_chosen_currency() -> Result<()> {
 }
 
 #[tokio::test]
+async fn received_dividends_have_sums_in_the_chosen_currency() -> Result<()> {
+    let (_app, api, _) = market().await?;
+    let typed = [("text", "2024-06-01 USDF 100\n2024-06-01 KO 10"), ("currency", "EUR")];
+    let page = Person::at(&api)?.post("/income/transactions", &typed).await?;
+    assert_eq!(page.between("data-sum=\"expected\"><data value=\"", "\"")?, "40", "{}", page.text);
+    check(
+        &page,
+        &[
+            "The sums leave out 1 payment, because no exchange rate to EUR is known.",
+            "Dividends by month in EUR, received and expected",
+            "Table: by year, EUR",
+            "value=\"40\" title=\"50 USD × 0.8 (test 2024-06-18)\"",
+            NO_RATE,
+            "<option value=\"EUR\" selected>",
+        ],
+    );
+    assert!(!page.has("Dividends by month in USD"), "{}", page.text);
+    let unknown = [typed[0], ("currency", "pounds")];
+    let page = Person::at(&api)?.post("/income/transactions", &unknown).await?;
+    assert!(page.status == 200 && page.has("role=\"alert\"") && page.has("ISO 4217"), "{}", page.text);
+    Ok(())
+}
+
+#[tokio::test]
 async fn an_unknown_currency_is_an_error_of_the_page() -> Result<()> {
     let (_app, api, _) = market().await?;
     let mut person = Person::at(&api)?;

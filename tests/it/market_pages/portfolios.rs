@@ -101,6 +101,13 @@ async fn a_portfolio_with_transactions_is_a_calendar_and_a_table() -> Result<()>
     let uid = "UID:";
     let before: i64 = value_after(&calendar.text, uid, "SEQUENCE:")?.parse()?;
 
+    for file in ["csv", "ics"] {
+        let path = format!("{feed}.{file}");
+        let etag = program.get(&path).await?.header("etag").to_owned();
+        let again = world.api.send(reqwest::Method::GET, &path, &[("if-none-match", etag.clone())]).await?;
+        assert_eq!((again.status.as_u16(), again.header("etag")), (304, Some(etag.as_str())), "{path}");
+    }
+
     // An edit increases the revision numbers of the events.
     holder.fill(PATH, PATH, &[("name", "bought"), ("transactions", csv)]).await?;
     let edited = program.get(&format!("{feed}.ics")).await?;

@@ -20,14 +20,18 @@ use serde_json::{Value, json};
 use telemetry::escape_formula;
 
 use crate::account::portfolios::{Portfolio, find_portfolio};
-use crate::answer::{Access, Free, origin_of};
+use crate::answer::{Access, Free, origin_of, private_response};
 use crate::app::state::App;
 use crate::auth::AccountId;
+use crate::auth::tier::Tier;
 use crate::dashboard::form::Form;
 use crate::dashboard::market::api_calls::{Answer, ApiCalls, MarketError, encode, with_parameter};
 use crate::dashboard::market::calendar_events::{Calendar, as_calendar};
 use crate::error::ApiError;
-use crate::parameters::{ParameterError, ParameterReader, Parameters, UnroutedParameters};
+use crate::parameters::{
+    ParameterError, ParameterReader, Parameters, ResponseFormat, UnroutedParameters,
+};
+use crate::render::cache::CacheKey;
 use crate::render::icalendar::{CalendarSource, host_of};
 use notices::{FeedParameters, symbols_of};
 
@@ -221,7 +225,7 @@ async fn show_portfolio(
     let portfolio = find(&app, admitted.account_id, &name).await?;
     let calls = ApiCalls::new(data, admitted.tier);
     if !portfolio.transactions.is_empty() {
-        return respond_received(&app, &caller, &calls, portfolio, &file).await;
+        return respond_received(&app, &caller, admitted.tier, &calls, portfolio, &file).await;
     }
     let calendar = Calendar::Income { holdings: &portfolio.holdings, edits: portfolio.edits };
     let if_none_match = caller.headers.get(header::IF_NONE_MATCH);
@@ -235,19 +239,37 @@ async fn show_portfolio(
     }
 }
 
-/// Responds with the received and expected dividends of a portfolio with transactions.
+/// Responds with the received and expected dividends of a portfolio with transactions, or with 304 if the client's copy
+/// is current.
 async fn respond_received(
     app: &App,
     caller: &Parts,
+    tier: Tier,
     calls: &ApiCalls,
     portfolio: Portfolio,
     file: &str,
 ) -> Result<Response, ApiError> {
-    let format = file.strip_prefix("income.").filter(|format| ["csv", "ics"].contains(format));
-    let call = format!("/v1/portfolio/dividends?format={}", format.ok_or_else(nothing_here)?);
+    let format = match file {
+        "income.csv" => ResponseFormat::Csv,
+        "income.ics" => ResponseFormat::Calendar,
+        _ => return Err(nothing_here()),
+    };
+    let extension = if format == ResponseFormat::Csv { "csv" } else { "ics" };
+    let call = format!("/v1/portfolio/dividends?format={extension}");
     let host = host_of(&origin_of(app, caller)).to_owned();
+    let version = app.projection.pin()?.version();
+    let target = format!("{host} {} {}", portfolio.edits, portfolio.transactions);
+    let etag = CacheKey { version, today: app.today(), format, tier: Some(tier), target }.etag(&version);
     let source = CalendarSource { host, edits: portfolio.edits };
-    Ok(calls.respond_to_csv(&call, portfolio.transactions, source).await?)
+    let response = calls.respond_to_csv(&call, portfolio.transactions, source).await?;
+    let content_type = response.headers().get(header::CONTENT_TYPE).cloned();
+    match content_type.filter(|_| response.status() == StatusCode::OK) {
+        Some(content_type) => {
+            let if_none_match = caller.headers.get(header::IF_NONE_MATCH);
+            Ok(private_response(response.into_body(), content_type, &etag, if_none_match))
+        }
+        None => Ok(response),
+    }
 }
 
 async fn find(app: &App, account: AccountId, name: &str) -> Result<Portfolio, ApiError> {

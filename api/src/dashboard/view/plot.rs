@@ -97,8 +97,8 @@ const BAR_PERCENT: Decimal = units(66);
 /// Maximum number of bars on a narrow screen, and number of the newest bars that it shows of a longer chart.
 const MOST_NARROW: usize = 12;
 const NARROW: usize = 10;
-/// Maximum length of a label that fits under each bar on a narrow screen. Otherwise every second label is left out.
-const SHORT_LABEL: usize = 4;
+/// Number of letters that fit next to each other on a narrow screen.
+const NARROW_LETTERS: usize = 40;
 /// Maximum number of bars with a label each. Longer charts label every second bar.
 const MOST_LABELS: usize = 32;
 
@@ -147,8 +147,13 @@ impl BarChart<'_> {
         let width = (WIDTH / count * BAR_PERCENT / Decimal::ONE_HUNDRED).trunc();
         let center = |number: usize| (Decimal::from(2 * number + 1) * WIDTH / (Decimal::TWO * count)).trunc();
         let numbered = || bars.iter().enumerate();
+        let most_short = format_short(most);
         let text = |(number, bar): (usize, &Bar)| PlotText {
-            class: "value",
+            class: if fits_narrow(bars, &most_short) || number.is_multiple_of(2) {
+                "value"
+            } else {
+                "value minor"
+            },
             x: center(number),
             y: HEIGHT - axis.place(bar.solid + bar.light, HEIGHT),
             text: format_short(bar.solid + bar.light),
@@ -156,7 +161,7 @@ impl BarChart<'_> {
         let tick = |(number, bar): (usize, &Bar)| Tick {
             x: center(number),
             text: bar.label.clone(),
-            is_minor: bar.label.len() > SHORT_LABEL && !number.is_multiple_of(2),
+            is_minor: !fits_narrow(bars, &bar.label) && !number.is_multiple_of(2),
             has_line: false,
         };
         let is_labelled = |(number, _): &(usize, &Bar)| {
@@ -191,6 +196,11 @@ impl BarChart<'_> {
             false => format!("{text}, of it {}: {}", light.to_lowercase(), bar.light.normalize()),
         }
     }
+}
+
+/// True if each bar can have a text of this length on a narrow screen. Otherwise every second text is left out.
+fn fits_narrow(bars: &[Bar], text: &str) -> bool {
+    bars.len() * text.len() <= NARROW_LETTERS
 }
 
 /// Formats an amount above a bar in at most three or four digits.

@@ -13,7 +13,7 @@ use crate::dashboard::market::block::SortHeading;
 use crate::dashboard::market::values::{
     Unit, digits, humanize, render_converted, render_date, render_value, rows_of, str_of,
 };
-use crate::dashboard::view::layout::{Number, Text, data_table, list_table, stacked_table};
+use crate::dashboard::view::layout::{Number, Text, list_table, stacked_table};
 use crate::dashboard::view::numbers::{format_count, format_grouped};
 use crate::dashboard::view::plot::{Bar, BarChart};
 
@@ -42,7 +42,7 @@ pub(super) fn render_payments(answer: &Value, sort: &str, call: &str, today: Nai
             @if rows.is_empty() { p { "No dividend was paid for these shares, and none is expected." } }
             @for sums in &sums { (facts(sums, today)) }
             (unconverted(&totals["converted"]))
-            @if let Some(from) = meta["depth"]["from"].as_str() { p.hint { "Payments before " (render_date(from)) " are not included." } }
+            @if let Some(from) = history_start(meta, rows) { p.hint { "Payments before " (render_date(from)) " are not included in this plan." } }
         }))
         (render_gaps(rows_of(&meta["gaps"]), &warnings))
         @if !reconciliation.is_empty() { (section("reconciliation", "Compared with your payments", reconciliation_table(&reconciliation))) }
@@ -59,6 +59,14 @@ pub(super) fn render_payments(answer: &Value, sort: &str, call: &str, today: Nai
             }))
         }
     }
+}
+
+/// First day of the history that the reader's plan includes; `None` if the first payment is long after that day.
+fn history_start<'a>(meta: &'a Value, rows: &[Value]) -> Option<&'a str> {
+    let from = meta["depth"]["from"].as_str()?;
+    let first: NaiveDate = str_of(&rows.first()?["payment_date"]).parse().ok()?;
+    let is_cut = first <= from.parse::<NaiveDate>().ok()?.checked_add_months(Months::new(12))?;
+    is_cut.then_some(from)
 }
 
 fn section(id: &str, title: &str, body: Markup) -> Markup {
@@ -163,7 +171,7 @@ fn months(sums: &CurrencySums<'_>, today: NaiveDate) -> Markup {
     let rows: Vec<(String, &Value)> =
         months.iter().filter_map(|month| Some((month.format("%b %Y").to_string(), *row(month)?))).collect();
     html! {
-        (chart(sums, &label, &bars).render_until(bars.len() - 6))
+        (chart(sums, &label, &bars).render_until(bars.len().saturating_sub(6)))
         details { summary { "Amounts by month, " (sums.currency) } (period_table("Month", sums.currency, &rows)) }
     }
 }
@@ -184,13 +192,18 @@ fn years(sums: &CurrencySums<'_>) -> Markup {
 fn period_table(period: &str, currency: &str, rows: &[(String, &Value)]) -> Markup {
     let headings =
         [Text(period), Number("Received"), Number("Expected"), Number(&format!("Sum, {currency}"))];
-    data_table(
+    stacked_table(
         &format!("Table: by {}, {currency}", period.to_lowercase()),
         &headings,
         html! {
             @for (name, row) in rows {
                 @let (received, expected) = received_and_expected(row);
-                tr { th scope="row" { (name) } td.number { (money(received, "")) } td.number { (money(expected, "")) } td.number { (render_value(&row["gross"], Unit::Money(""))) } }
+                tr {
+                    th scope="row" { (name) }
+                    td.number data-label="Received" { (money(received, "")) }
+                    td.number data-label="Expected" { (money(expected, "")) }
+                    td.number data-label="Sum" { (render_value(&row["gross"], Unit::Money(""))) }
+                }
             }
         },
     )
@@ -245,7 +258,7 @@ fn payments(rows: &[Value], sort: &str) -> Markup {
                 th.name scope="row" { (str_of(&row["symbol"])) @if let Some(account) = row["account"].as_str() { " " span.muted { (account) } } }
                 td { (render_value(&row["payment_date"], Unit::Date)) }
                 td.minor { (render_value(&row["ex_date"], Unit::Date)) }
-                td.number data-label="Shares" { (render_value(&row["quantity"], Unit::Plain)) }
+                td.number.minor[has_net] data-label="Shares" { (render_value(&row["quantity"], Unit::Plain)) }
                 td.number.minor { (render_value(&row["amount"], Unit::PerShare(currency))) }
                 td.number.key { (render_converted(&row["gross"], currency, row.get("converted"), Unit::Money)) }
                 @if has_net { td.number data-label="After tax" { (render_value(&row["net"], Unit::Money(currency))) } }

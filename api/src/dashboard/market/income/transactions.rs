@@ -29,7 +29,8 @@ use crate::render::icalendar::{CalendarSource, host_of};
 /// Path of the endpoint.
 const ENDPOINT: &str = "/v1/portfolio/dividends";
 /// Fields of a payment on the page. Without the others, a long response is shorter.
-const FIELDS: &str = "account,symbol,ex_date,payment_date,quantity,amount,gross,currency,status,net";
+const FIELDS: &str =
+    "account,symbol,ex_date,payment_date,quantity,amount,gross,currency,status,net,converted";
 /// Maximum size of a form, in bytes: the transactions, and the other fields.
 const MAX_FORM_BYTES: usize = MAX_BODY_BYTES + 16 * 1024;
 
@@ -140,7 +141,7 @@ async fn build(calls: ApiCalls, entry: &Entry, reader: &MarketReader) -> MarketR
     };
     Ok(page(html! {
         (heading(true))
-        details.panel { summary { "Change the transactions, the currency or the tax" } (render_form(entry)) }
+        section.panel aria-label="Transactions" { details { summary { "Change the transactions, the currency or the tax" } (render_form(entry)) } }
         (render_payments(&answer, &entry.sort, &entry.call(), reader.app.today()))
         (keep(entry, reader))
     }))
