@@ -13,6 +13,9 @@ const MAX_ERRORS: usize = 10;
 /// has one line for each faulty value.
 pub(crate) fn normalize_transactions(text: String) -> Result<(String, usize), String> {
     let transactions = parse(text)?;
+    if transactions.list.is_empty() {
+        return Err("transactions has no purchase and no sale".to_owned());
+    }
     let mut writer =
         csv::WriterBuilder::new().terminator(csv::Terminator::Any(b'\n')).from_writer(Vec::new());
     // Writing to memory cannot fail.

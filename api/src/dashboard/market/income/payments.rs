@@ -34,8 +34,7 @@ pub(super) fn render_payments(answer: &Value, sort: &str, call: &str, today: Nai
     let sums = CurrencySums::read(totals);
     let warnings = rows_of(&meta["warnings"]).iter().filter(|warning| warning["code"] != "unknown_symbol");
     let warnings: Vec<&str> = warnings.map(|warning| str_of(&warning["message"])).collect();
-    let reconciliation = [&answer["reconciliation"], &meta["reconciliation"]];
-    let reconciliation = reconciliation.into_iter().flat_map(rows_of).collect::<Vec<_>>();
+    let reconciliation = rows_of(&meta["reconciliation"]);
     let accounts = rows_of(&totals["accounts"]);
     html! {
         (section("sums", "Received and expected", html! {
@@ -45,7 +44,7 @@ pub(super) fn render_payments(answer: &Value, sort: &str, call: &str, today: Nai
             @if let Some(from) = history_start(meta, rows) { p.hint { "Payments before " (render_date(from)) " are not included in this plan." } }
         }))
         (render_gaps(rows_of(&meta["gaps"]), &warnings))
-        @if !reconciliation.is_empty() { (section("reconciliation", "Compared with your payments", reconciliation_table(&reconciliation))) }
+        @if !reconciliation.is_empty() { (section("reconciliation", "Compared with your payments", render_reconciliation(reconciliation))) }
         @if !rows.is_empty() {
             (section("months", "By month", html! { @for sums in &sums { (months(sums, today)) } }))
             (section("years", "By year", html! { @for sums in &sums { (years(sums)) } }))
@@ -303,43 +302,47 @@ fn sorted_rows<'a>(rows: &'a [Value], sort: &str) -> Vec<&'a Value> {
     sorted
 }
 
-/// Renders the comparison of the computed payments with the payments that the reader entered.
-fn reconciliation_table(entries: &[&Value]) -> Markup {
+/// Renders the comparison of the expected payments with the received payments among the entered lines.
+fn render_reconciliation(entries: &[Value]) -> Markup {
+    let (matched, others): (Vec<&Value>, Vec<&Value>) =
+        entries.iter().partition(|entry| entry["result"] == "matched");
     let headings = [
         Text("Holding"),
         Text("Payment"),
         Number("Expected"),
-        Number("Entered"),
+        Number("Received"),
         Text("Result"),
         Text("Reason"),
     ];
-    stacked_table(
-        "Table: compared payments",
-        &headings,
-        html! {
-            @for entry in entries {
-                @let currency = str_of(&entry["currency"]);
-                tr {
-                    th scope="row" { (str_of(&entry["symbol"])) @if let Some(account) = entry["account"].as_str() { " " span.muted { (account) } } }
-                    td data-label="Payment" { (render_value(&entry["payment_date"], Unit::Date)) }
-                    td.number data-label="Expected" { (render_value(&entry["gross"], Unit::Money(currency))) }
-                    td.number data-label="Entered" { (render_value(&entry["amount"], Unit::Money(currency))) }
-                    td data-label="" { span.tag.suspect[entry["result"] != "matched"] { (humanize(str_of(&entry["result"]))) } }
-                    td data-label="Reason" { (reason_text(&entry["reason"])) }
-                }
+    let rows = html! {
+        @for entry in &others {
+            @let date = if entry["payment_date"].is_null() { &entry["received_date"] } else { &entry["payment_date"] };
+            tr {
+                th scope="row" { (str_of(&entry["symbol"])) @if let Some(account) = entry["account"].as_str() { " " span.muted { (account) } } }
+                td data-label="Payment" { (render_value(date, Unit::Date)) }
+                td.number data-label="Expected" { (render_value(&entry["expected"], Unit::Money(str_of(&entry["expected_currency"])))) }
+                td.number data-label="Received" { (render_value(&entry["received"], Unit::Money(str_of(&entry["received_currency"])))) }
+                td data-label="" { span.tag.suspect { (str_of(&entry["result"])) } }
+                td data-label="Reason" { (describe_difference(entry)) }
             }
-        },
-    )
+        }
+    };
+    let count = i64::try_from(matched.len()).unwrap_or(i64::MAX);
+    html! {
+        p { (format_count(count, "payment", "payments")) " as expected." }
+        @if !others.is_empty() { (stacked_table("Table: compared payments", &headings, rows)) }
+    }
 }
 
-/// Text of a reason: a word, or an object with a word and its figures.
-fn reason_text(reason: &Value) -> String {
-    match reason {
-        Value::Object(members) => {
-            let texts = members.values().filter_map(digits).map(|text| humanize(&text));
-            texts.collect::<Vec<_>>().join(" ")
-        }
-        reason => humanize(str_of(reason)),
+/// Probable reason of a difference, with the figure that fits.
+fn describe_difference(entry: &Value) -> String {
+    let of = |field: &str| digits(&entry[field]).unwrap_or_default();
+    match str_of(&entry["reason"]) {
+        "tax_rate" => format!("tax of {}%", of("tax_rate")),
+        "exchange_rate" => format!("exchange rate of {}", of("exchange_rate")),
+        "date" => format!("{} days from the payment date", of("days")),
+        "quantity" => format!("{} shares", of("quantity")),
+        reason => humanize(reason),
     }
 }
 
@@ -360,5 +363,20 @@ mod tests {
         };
         let orders = ["symbol.asc", "symbol.desc", "gross.desc", "gross.asc", "x"].map(symbols);
         assert_eq!(orders, ["ABC", "CBA", "ABC", "CBA", "BAC"]);
+    }
+
+    #[test]
+    fn only_payments_that_differ_are_listed() {
+        let entry = |result: &str, reason: Option<&str>| {
+            json!({ "symbol": "KO", "result": result, "reason": reason, "payment_date": "2024-04-01", "expected": "10",
+                    "expected_currency": "USD", "received": "8.5", "received_currency": "USD", "tax_rate": "15" })
+        };
+        let entries = [entry("matched", None), entry("different", Some("tax_rate"))];
+        let shown = render_reconciliation(&entries).into_string();
+        for text in ["1 payment as expected.", ">different<", ">tax of 15%<", "8.50"] {
+            assert!(shown.contains(text), "{text}: {shown}");
+        }
+        assert_eq!(shown.matches("<tr>").count(), 2, "{shown}");
+        assert!(!render_reconciliation(&entries[..1]).into_string().contains("<table"));
     }
 }
