@@ -201,7 +201,7 @@ fn period_table(period: &str, currency: &str, rows: &[(String, &Value)]) -> Mark
                     th scope="row" { (name) }
                     td.number data-label="Received" { (money(received, "")) }
                     td.number data-label="Expected" { (money(expected, "")) }
-                    td.number data-label="Sum" { (render_value(&row["gross"], Unit::Money(""))) }
+                    td.number.on-wide { (render_value(&row["gross"], Unit::Money(""))) }
                 }
             }
         },
