@@ -9,6 +9,7 @@ use crate::api_world::World;
 use crate::dashboard::visitor::Person;
 
 const PATH: &str = "/dashboard/portfolios";
+const MIGRATION: &str = include_str!("../../../schema/store/migrations/V014__portfolio_transactions.sql");
 
 /// Returns the first value of `name` after the line that begins with `uid` in an iCalendar file.
 fn value_after(file: &str, uid: &str, name: &str) -> Result<String> {
@@ -134,6 +135,31 @@ async fn a_portfolio_with_transactions_is_a_calendar_and_a_table() -> Result<()>
     }
     assert_eq!(holder.fill(PATH, &format!("{PATH}/delete"), &[("name", "bought")]).await?.status, 303);
     assert_eq!(program.get(&format!("{feed}.ics")).await?.status, 404);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_portfolio_that_was_saved_before_transactions_keeps_its_holdings() -> Result<()> {
+    let world = World::start_with(&PUBLIC).await?;
+    let mut holder = Person::signed_up(&world.api, "earlier@example.com").await?;
+    let database = world.app.servers().postgres.connect(world.app.database()).await?;
+    let insert = |name: &str| {
+        format!(
+            "insert into accounts.portfolios (account_id, name, holdings) select id, '{name}', 'COLA:120' from accounts.accounts where email = 'earlier@example.com';"
+        )
+    };
+    let before =
+        "alter table accounts.portfolios drop column transactions, alter column holdings drop default;";
+    // A program of the earlier version may still save holdings after the migration.
+    let steps = [before, &insert("before"), MIGRATION, &insert("after")].concat();
+    database.batch_execute(&steps).await?;
+    let key = holder.create_key("Program").await?;
+    for name in ["before", "after"] {
+        let sheet = holder.get(&format!("/feed/{key}/portfolios/{name}/income.csv")).await?;
+        let call = "/v1/portfolio/income?holdings=COLA:120&format=csv";
+        assert_eq!(sheet.text, world.api.get(call, Some(&key)).await?.text(), "{name}");
+    }
+    assert!(holder.get(&format!("{PATH}?edit=before")).await?.has("COLA 120"));
     Ok(())
 }
 
