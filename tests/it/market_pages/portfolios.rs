@@ -9,7 +9,7 @@ use crate::api_world::World;
 use crate::dashboard::visitor::Person;
 
 const PATH: &str = "/dashboard/portfolios";
-const MIGRATION: &str = include_str!("../../../schema/store/migrations/V014__portfolio_transactions.sql");
+const MIGRATION: &str = include_str!("../../../schema/store/migrations/V015__portfolio_transactions.sql");
 
 /// Returns the first value of `name` after the line that begins with `uid` in an iCalendar file.
 fn value_after(file: &str, uid: &str, name: &str) -> Result<String> {

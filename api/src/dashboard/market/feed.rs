@@ -28,9 +28,7 @@ use crate::dashboard::form::Form;
 use crate::dashboard::market::api_calls::{Answer, ApiCalls, MarketError, encode, with_parameter};
 use crate::dashboard::market::calendar_events::{Calendar, as_calendar};
 use crate::error::ApiError;
-use crate::parameters::{
-    ParameterError, ParameterReader, Parameters, ResponseFormat, UnroutedParameters,
-};
+use crate::parameters::{ParameterError, ParameterReader, Parameters, ResponseFormat, UnroutedParameters};
 use crate::render::cache::CacheKey;
 use crate::render::icalendar::{CalendarSource, host_of};
 use notices::{FeedParameters, symbols_of};

@@ -14,7 +14,8 @@ const MAX_NAME_LENGTH: usize = 64;
 /// Name of the list of transactions, in the body and in errors.
 pub(super) const TRANSACTIONS: &str = "transactions";
 const RECEIVED: &str = "received";
-pub(super) const TRANSACTION_COLUMNS: &[&str] = &["account", "symbol", "date", "quantity", "price", "currency"];
+pub(super) const TRANSACTION_COLUMNS: &[&str] =
+    &["account", "symbol", "date", "quantity", "price", "currency"];
 const RECEIVED_COLUMNS: &[&str] = &["account", "symbol", "date", "amount", "currency"];
 /// Columns of a CSV, whose lines are transactions or received dividends.
 pub(super) const CSV_COLUMNS: &[&str] =
