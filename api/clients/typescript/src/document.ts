@@ -102,6 +102,10 @@ export interface paths {
          *     in `Last-Event-ID` gets exactly the changes after this event. A client that applies all events has the same rows as
          *     after a full download. Several changes of a row may arrive as one event.
          *
+         *     A notice says what happened to a security. Its event has the name of what happened, for example `raised`, and its
+         *     data is a `Notice`. `events=raised,cut` selects notices; a copy of the data does not need them. Notices are kept
+         *     for 90 days.
+         *
          *     The last event is `end`. Its data is an error body with a `code`: `STREAM_LAGGED` (the client reads too slowly),
          *     `SERVICE_UNAVAILABLE` (the instance stops), `QUOTA_EXCEEDED`, `INVALID_API_KEY`, `FEATURE_NOT_AVAILABLE` or
          *     `TOO_MANY_STREAMS` (both after a change to a lower plan), or `CAUGHT_UP` (with `follow=false`). After every 15 seconds without an event, a comment with a new id keeps the
@@ -336,10 +340,12 @@ export interface paths {
         /**
          * Dividends received
          * @description Dividends that an owner received and will receive, from purchases and sales. The quantity of a payment is the
-         *     sum of the transactions before the ex-date, carried through splits. Projected payments are included and marked.
+         *     sum of the transactions before the ex-date, carried through splits and mergers. Projected payments are included
+         *     and marked.
          *     Received dividends are compared with the expected payments. Nothing of the request is stored. The body of at
          *     most 1 MiB is JSON, CSV with the columns of a transaction and `amount`, or the transaction export of a broker:
          *     DEGIRO, Fidelity, Interactive Brokers (Flex), Schwab, Trade Republic or Trading 212.
+         *     `format=ics` is a calendar with an event for each ex-date and each payment date.
          */
         post: operations["portfolio_dividends"];
         delete?: never;
@@ -1035,10 +1041,10 @@ export interface components {
             symbol: string;
         };
         /**
-         * @description Kind of changed data. A change of the kind `dividends` or `splits` has one record. A change of another kind has the complete new value of one security, for example all its ticker events.
+         * @description Kind of changed data. A change of the kind `dividends` or `splits` has one record. A change of the kind `notices` says what happened to a security. A change of another kind has the complete new value of one security, for example all its ticker events.
          * @enum {string}
          */
-        ChangeKind: "events" | "dividends" | "splits" | "factors" | "statuses" | "lists";
+        ChangeKind: "events" | "dividends" | "splits" | "factors" | "statuses" | "lists" | "notices";
         /** @description Company profile. */
         Company: {
             /** @description Chief executive. */
@@ -2923,6 +2929,70 @@ export interface components {
             /** @description For an unknown symbol: securities with a similar symbol or name, the most similar first. Omitted if there are none. */
             nearest?: components["schemas"]["NearSymbol"][] | null;
         };
+        /** @description Something that happened to a security. */
+        Notice: {
+            /** @description Row after the event; null if it no longer exists. */
+            after?: components["schemas"]["NoticeRow"] | null;
+            /** @description Row before the event; null if there was none. For `raised` and `cut`, the dividend that was compared. */
+            before?: components["schemas"]["NoticeRow"] | null;
+            /** @description Reason for the change of the data. */
+            cause: components["schemas"]["NoticeCause"];
+            /**
+             * Format: date
+             * @description Day of the event: ex-date of a dividend or split, date of a rename or delisting. For `suspended`, the market's
+             *     as-of date; for `resumed`, the ex-date of the newest regular dividend.
+             */
+            date: string;
+            /** @description What happened. */
+            event: components["schemas"]["NoticeEvent"];
+            /** @description Id of the dividend or split; null for the kinds `events` and `statuses`. */
+            id?: string | null;
+            /** @description True if `date` was more than ten sessions before the market's as-of date when the change became known. */
+            is_backfill: boolean;
+            /** @description Kind of the rows `before` and `after`. */
+            kind: components["schemas"]["NoticeKind"];
+            /**
+             * Format: date-time
+             * @description Time at which the service published the change.
+             */
+            known_at: string;
+            /** @description Canonical ticker at that time. */
+            symbol: string;
+        };
+        /**
+         * @description Reason for the change of the data.
+         *     - `data`: New data of a feed, or the passing of time.
+         *     - `rule`: Other rules or rule parameters.
+         *     - `policy`: Another source policy.
+         *     - `promotion`: Data that were rebuilt with the same rules.
+         * @enum {string}
+         */
+        NoticeCause: "data" | "rule" | "policy" | "promotion";
+        /**
+         * @description What happened to the security.
+         *     - `declared`: A dividend was declared.
+         *     - `raised`: A declared regular dividend is higher than the previous one. A half-yearly payer's dividend is compared with the one a year before if interim and final dividends differ (R13).
+         *     - `cut`: A declared regular dividend is lower than the one that it is compared with (R13).
+         *     - `special`: A special, supplemental or liquidating dividend was declared, or one with a special part (R34).
+         *     - `suspended`: The dividend status changed from active to suspended or lapsed (R6).
+         *     - `resumed`: The dividend status changed from suspended or lapsed to active (R6).
+         *     - `corrected`: A known date, amount, currency or type of a dividend changed, or the date, ratio or type of a split.
+         *     - `cancelled`: A dividend or split was cancelled or withdrawn.
+         *     - `split`: A split, a stock dividend, or a distribution of rights or of shares of another class was announced.
+         *     - `spin_off`: A spin-off was announced (R35).
+         *     - `renamed`: The ticker changed, or its change was announced (R27).
+         *     - `delisted`: The security was delisted or merged into another one, or this was announced.
+         *     - `ex_date_soon`: The next session after the market's as-of date is the ex-date of a declared dividend.
+         * @enum {string}
+         */
+        NoticeEvent: "declared" | "raised" | "cut" | "special" | "suspended" | "resumed" | "corrected" | "cancelled" | "split" | "spin_off" | "renamed" | "delisted" | "ex_date_soon";
+        /**
+         * @description Kind of the rows of a notice.
+         * @enum {string}
+         */
+        NoticeKind: "dividends" | "splits" | "events" | "statuses";
+        /** @description Row of a notice. */
+        NoticeRow: components["schemas"]["DividendRow"] | components["schemas"]["SplitRow"] | components["schemas"]["SecurityEvent"] | components["schemas"]["SecurityStatus"];
         /**
          * @description Income of holdings over twelve calendar months, beginning with the current month. All shares are assumed to be owned
          *     for the whole time.
@@ -3364,8 +3434,12 @@ export interface components {
         };
         /** @description Sums of all payments in the requested currency. */
         ReceivedConverted: components["schemas"]["ReceivedSum"] & {
+            /** @description Sums by month. Months without a payment are left out. */
+            months: components["schemas"]["ReceivedMonth"][];
             /** @description Number of payments without an exchange rate. They are left out of the sums. */
             unconverted: number;
+            /** @description Sums by calendar year. */
+            years: components["schemas"]["ReceivedYear"][];
         };
         /** @description Payment of one dividend to one account. */
         ReceivedDividend: {
@@ -3472,6 +3546,8 @@ export interface components {
             payments: number;
             /** @description Part of gross from projected payments. */
             projected: components["schemas"]["Exact"];
+            /** @description Part of gross from paid dividends. */
+            received: components["schemas"]["Exact"];
             /**
              * Format: decimal
              * @description Sum of taxes; null without the parameter `tax`.
@@ -4273,6 +4349,8 @@ export interface components {
             /** @description Basis of the headline yield: forward or trailing dividends. */
             yield_basis: components["schemas"]["YieldBasis"] | null;
         };
+        /** @description Data of an event of the stream. */
+        StreamData: components["schemas"]["ChangeEvent"] | components["schemas"]["Notice"];
         /** @description Counts of symbols. */
         Summary: {
             /** @description Number of symbols without a row. */
@@ -5004,18 +5082,37 @@ export interface operations {
         parameters: {
             query?: {
                 /**
+                 * @description If true, notices of events are included that were more than ten sessions old when they became known.
+                 * @example false
+                 */
+                backfill?: boolean;
+                /**
+                 * @description Causes of the notices, comma-separated. Default: `data`.
+                 * @example [
+                 *       "data"
+                 *     ]
+                 */
+                cause?: ("data" | "rule" | "policy" | "promotion")[];
+                /**
+                 * @description Events of the notices, comma-separated. Default: all.
+                 * @example [
+                 *       "declared"
+                 *     ]
+                 */
+                events?: ("declared" | "raised" | "cut" | "special" | "suspended" | "resumed" | "corrected" | "cancelled" | "split" | "spin_off" | "renamed" | "delisted" | "ex_date_soon")[];
+                /**
                  * @description If true, the stream waits for new changes. If false, the stream ends after the changes that already exist.
                  *     Default: true.
                  * @example false
                  */
                 follow?: boolean;
                 /**
-                 * @description Kinds of changes, comma-separated. Default: all.
+                 * @description Kinds of changes, comma-separated. Default: all but `notices`; with `events`, only `notices`.
                  * @example [
                  *       "events"
                  *     ]
                  */
-                kinds?: ("events" | "dividends" | "splits" | "factors" | "statuses" | "lists")[];
+                kinds?: ("events" | "dividends" | "splits" | "factors" | "statuses" | "lists" | "notices")[];
                 /**
                  * @description Start of the stream: `meta.sync_from` of a response, the id of a stream event, an instant (RFC 3339) by the
                  *     clock of the service, or a day, which means its start in New York. Only changes after this point are sent.
@@ -6354,6 +6451,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ReceivedDividends"];
+                    "text/calendar": string;
                 };
             };
             400: components["responses"]["400"];

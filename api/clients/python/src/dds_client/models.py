@@ -2839,6 +2839,8 @@ class ReceivedAccount(Struct, frozen=True, kw_only=True):
     """Number of payments."""
     projected: Decimal
     """Part of gross from projected payments."""
+    received: Decimal
+    """Part of gross from paid dividends."""
     tax: Decimal | None = None
     """Sum of taxes; null without the parameter `tax`."""
     account: str | None = None
@@ -2858,10 +2860,16 @@ class ReceivedConverted(Struct, frozen=True, kw_only=True):
     """Number of payments."""
     projected: Decimal
     """Part of gross from projected payments."""
+    received: Decimal
+    """Part of gross from paid dividends."""
     tax: Decimal | None = None
     """Sum of taxes; null without the parameter `tax`."""
+    months: list[ReceivedMonth]
+    """Sums by month. Months without a payment are left out."""
     unconverted: int
     """Number of payments without an exchange rate. They are left out of the sums."""
+    years: list[ReceivedYear]
+    """Sums by calendar year."""
 
 
 class ReceivedDividend(Struct, frozen=True, kw_only=True):
@@ -2970,6 +2978,8 @@ class ReceivedMonth(Struct, frozen=True, kw_only=True):
     """Number of payments."""
     projected: Decimal
     """Part of gross from projected payments."""
+    received: Decimal
+    """Part of gross from paid dividends."""
     tax: Decimal | None = None
     """Sum of taxes; null without the parameter `tax`."""
     month: dt.date
@@ -3005,6 +3015,8 @@ class ReceivedSum(Struct, frozen=True, kw_only=True):
     """Number of payments."""
     projected: Decimal
     """Part of gross from projected payments."""
+    received: Decimal
+    """Part of gross from paid dividends."""
     tax: Decimal | None = None
     """Sum of taxes; null without the parameter `tax`."""
 
@@ -3022,6 +3034,8 @@ class ReceivedSymbol(Struct, frozen=True, kw_only=True):
     """Number of payments."""
     projected: Decimal
     """Part of gross from projected payments."""
+    received: Decimal
+    """Part of gross from paid dividends."""
     tax: Decimal | None = None
     """Sum of taxes; null without the parameter `tax`."""
     symbol: str
@@ -3062,6 +3076,8 @@ class ReceivedYear(Struct, frozen=True, kw_only=True):
     """Number of payments."""
     projected: Decimal
     """Part of gross from projected payments."""
+    received: Decimal
+    """Part of gross from paid dividends."""
     tax: Decimal | None = None
     """Sum of taxes; null without the parameter `tax`."""
     year: int
