@@ -53,6 +53,10 @@ async fn a_saved_portfolio_is_a_calendar_and_a_table() -> Result<()> {
     let summary = value_after(&calendar.text, &uid, "SUMMARY:")?;
     assert_eq!(summary, format!("COLA pays {sum} USD"));
 
+    let events = format!("/feed/{key}/events.atom?portfolio=My%20shares%2FEU");
+    assert!(made.has(&events), "{}", made.text);
+    assert!(program.get(&events).await?.has("COLA declared a dividend"));
+
     // With more shares, the calendar events of the same dividends change.
     let before: i64 = value_after(&calendar.text, &uid, "SEQUENCE:")?.parse()?;
     holder.fill(PATH, PATH, &[("name", "My shares/EU"), ("holdings", "COLA 240")]).await?;
@@ -92,10 +96,12 @@ async fn a_portfolio_with_transactions_is_a_calendar_and_a_table() -> Result<()>
     assert!(holder.get(&format!("{PATH}?edit=bought")).await?.has(csv.trim_end()));
     let key = holder.create_key("Program").await?;
     let mut program = Person::at(&world.api)?;
+    let events = program.get(&format!("/feed/{key}/events.atom?portfolio=bought")).await?;
+    assert!(events.has("COLA declared a dividend"), "{}", events.text);
     let feed = format!("/feed/{key}/portfolios/bought/income");
     let sheet = program.get(&format!("{feed}.csv")).await?;
     assert_eq!(sheet.text, endpoint(&world, "format=csv", csv).await?);
-    assert_eq!(sheet.header("x-quota-remaining"), "4999", "one call");
+    assert_eq!(sheet.header("x-quota-remaining"), "4998", "one call");
     let calendar = program.get(&format!("{feed}.ics")).await?;
     assert_eq!(calendar.header("content-type"), "text/calendar; charset=utf-8", "{}", calendar.text);
     assert_eq!(lasting_lines(&calendar.text), lasting_lines(&endpoint(&world, "format=ics", csv).await?));

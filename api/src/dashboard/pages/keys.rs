@@ -228,8 +228,8 @@ pub(crate) async fn show_new_secret(
                 pre tabindex="0" aria-labelledby="call-title" { code id="call" { (curl) } }
                 (copy_button("call", "Copy call"))
             }
-            h2 id="address-title" { "For a spreadsheet or a calendar program" }
-            @for (id, path) in ["address", "address-2"].iter().zip(feeds) {
+            h2 id="address-title" { "For a spreadsheet, a calendar program or a feed reader" }
+            @for (id, path) in ["address", "address-2", "address-3"].iter().zip(feeds) {
                 div.copy {
                     pre tabindex="0" aria-labelledby="address-title" { code id=(id) { (feed(path)) } }
                     (copy_button(id, "Copy address"))

@@ -18,12 +18,16 @@ use crate::routes::portfolio::transaction_text::normalize_transactions;
 
 const PATH: &str = "/dashboard/portfolios";
 /// Files of a portfolio. Each entry has the name of the file and the kind of program that reads it.
-const FILES: [(&str, &str); 2] = [("income.ics", "calendar program"), ("income.csv", "spreadsheet")];
+const FILES: [(&str, &str); 3] =
+    [("income.ics", "calendar program"), ("income.csv", "spreadsheet"), ("events.atom", "feed reader")];
 
 /// Path of a portfolio's file, such as `/portfolios/{name}/income.ics`. A feed URL is `/feed/{key}` followed by this
 /// path.
 fn file_path(name: &str, file: &str) -> String {
-    format!("/portfolios/{}/{file}", encode(name))
+    match file {
+        "events.atom" => format!("/{file}?portfolio={}", encode(name)),
+        _ => format!("/portfolios/{}/{file}", encode(name)),
+    }
 }
 
 pub(crate) async fn show_portfolios(holder: AccountHolder) -> PageResult {
