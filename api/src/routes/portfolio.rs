@@ -4,6 +4,7 @@ mod body_lines;
 mod brokers;
 mod converted_income;
 mod distribution_events;
+mod listing;
 mod mergers;
 mod payment_matching;
 mod position;

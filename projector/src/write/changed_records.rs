@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use market::metrics::notices::RowChanges;
+use market::notices::RowChanges;
 use market::row::{DividendRow, DividendState, SplitRow};
 use store::FromRow;
 use tokio_postgres::{Error, Row};

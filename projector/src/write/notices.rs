@@ -9,8 +9,8 @@ use market::decimal::with_decimals_as_text;
 use market::identity::Identity;
 use market::metrics::Rules;
 use market::metrics::calendar::next_session;
-use market::metrics::notices::{NoticeContext, first_notice_date};
 use market::metrics::revisions::ticker_events;
+use market::notices::{NoticeContext, first_notice_date};
 use market::row::{
     DividendRow, DividendState, JsonColumn, Notice, NoticeCause, NoticeEvent, NoticeKind, NoticeRow, SplitRow,
 };

@@ -3,6 +3,14 @@
 //! Invariants: this crate and its dependencies do no I/O. [`metrics`] is pure: no clock, files or sockets. Every
 //! decimal is exact.
 
+/// A decimal literal in tests.
+#[cfg(test)]
+macro_rules! dec {
+    ($literal:expr) => {
+        stringify!($literal).replace(' ', "").parse::<rust_decimal::Decimal>().unwrap()
+    };
+}
+
 pub mod bars;
 pub mod column;
 pub mod dated_text;
@@ -12,6 +20,7 @@ pub mod event;
 pub mod history;
 pub mod identity;
 pub mod metrics;
+pub mod notices;
 pub mod observation;
 pub mod price;
 pub mod reference;

@@ -143,6 +143,26 @@ async fn files_of_brokers_give_their_transactions_and_received_dividends() -> Re
 }
 
 #[tokio::test]
+async fn a_security_with_several_listings_is_the_one_in_the_currency_of_the_file() -> Result<()> {
+    let market = Market::start().await?;
+    let listing = json!({ "kind": "security", "symbol": "KOE", "name": "Cola", "type": "stock", "currency": "EUR",
+                          "exchange": "XETR", "isin": "US1912161007" });
+    market.app.feed("listing.ndjson", listing.to_string()).source("test").today(super::TODAY).load().await?;
+    market.app.catch_up().await?;
+    let answer = market.answer_to_file(EXPORTS[0].text).await?;
+    assert_eq!(payments(&answer), PAYMENTS);
+    let warnings = answer["meta"]["warnings"].as_array().context("warnings")?;
+    let chosen =
+        warnings.iter().find(|warning| warning["code"] == "several_listings").context("a warning")?;
+    assert_eq!(text(chosen, "message"), "US1912161007 has several listings; KO (USD) is used");
+    // Without a broker's file, the client decides.
+    let lines = [",US1912161007,2023-03-01,100"];
+    let body = super::transactions(&lines).to_string();
+    assert_eq!(market.post("", "application/json", &body).await?.json()?["code"], "AMBIGUOUS_SYMBOL");
+    Ok(())
+}
+
+#[tokio::test]
 async fn a_flex_file_has_trades_transfers_and_cash_in_sections() -> Result<()> {
     let market = Market::start().await?;
     let answer =

@@ -13,6 +13,7 @@ use utoipa::ToSchema;
 
 use super::body_lines::{TRANSACTIONS, body_error};
 use super::distribution_events::{DistributionEvents, LoadedEvents, load_events};
+use super::listing::resolve_listings;
 use super::mergers::{exchange_shares, first_days, load_mergers};
 use super::payment_matching::{PaymentPair, pair_payments};
 use super::position::IncomeGap;
@@ -27,8 +28,8 @@ use super::yield_on_cost::{first_of_twelve_months, set_yields_on_cost};
 use crate::answer::{Free, HandlerContext, RenderedBody, RequestBody};
 use crate::error::ApiError;
 use crate::parameters::{Output, ParameterErrors, ResponseFormat, parameters};
+use crate::read::DataVersion;
 use crate::read::dividend_revisions::DividendRevisions;
-use crate::read::{DataVersion, lookup};
 use crate::render::envelope::{ListMeta, Warning};
 use crate::render::rows;
 use crate::routes::conversion::{Conversion, ConvertibleColumns, payment_rate};
@@ -98,10 +99,9 @@ endpoint! {
     ///
     /// Dividends that an owner received and will receive, from purchases and sales. The quantity of a payment is the
     /// sum of the transactions before the ex-date, carried through splits and mergers. Projected payments are included
-    /// and marked.
-    /// Received dividends are compared with the expected payments. Nothing of the request is stored. The body of at
-    /// most 1 MiB is JSON, CSV with the columns of a transaction and `amount`, or the transaction export of a broker:
-    /// DEGIRO, Fidelity, Interactive Brokers (Flex), Schwab, Trade Republic or Trading 212.
+    /// and marked. Received dividends are compared with the expected payments. Nothing of the request is stored. The
+    /// body of at most 1 MiB is JSON, CSV with the columns of a transaction and `amount`, or the transaction export of a
+    /// broker: DEGIRO, Fidelity, Interactive Brokers (Flex), Schwab, Trade Republic or Trading 212.
     /// `format=ics` is a calendar with an event for each ex-date and each payment date.
     post "/v1/portfolio/dividends", tag "Portfolio", reads TransactionList, returns "The payments",
     dividends(Access<Free, ReceivedParameters>) -> ReceivedDividends { respond_to_body(render_dividends) }
@@ -112,10 +112,10 @@ async fn render_dividends(
     body: RequestBody,
 ) -> Result<RenderedBody, ApiError> {
     let (asked, today) = (&context.parameters, context.today);
-    let transactions = parse_transactions(&body)?;
+    let mut transactions = parse_transactions(&body)?;
     let calendar = body.calendar;
     drop(body.text);
-    let resolved = lookup::resolve_symbols(&context.generation, &transactions.symbols).await?;
+    let (resolved, listing_warnings) = resolve_listings(&context.generation, &mut transactions).await?;
     let first = transactions.first_day().unwrap_or(today);
     let window = Window {
         start: asked.start_date.unwrap_or_else(|| first.max(context.first_day_of_tier_history())),
@@ -181,6 +181,7 @@ async fn render_dividends(
     list.set_missing(missing);
     list.warnings.iter_mut().for_each(|warning| warning.param = Some(TRANSACTIONS));
     list.warnings.extend(spin_off_warnings(&owned, &loaded.events, &window));
+    list.warnings.extend(listing_warnings);
     list.warnings.extend(merger_warnings);
     list.warnings.extend(loaded.tax_warning);
     list.warnings.extend(unused_rows_warning(&transactions.unused));

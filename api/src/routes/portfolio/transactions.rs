@@ -176,6 +176,14 @@ impl Transactions {
         self.list.iter().map(|transaction| transaction.date).chain(received).min()
     }
 
+    /// Currency of the first row of a symbol that has one.
+    pub(super) fn currency_of(&self, symbol: usize) -> Option<&str> {
+        let traded = self.list.iter().filter(|one| one.symbol == symbol);
+        let received = self.received.iter().filter(|one| one.symbol == symbol);
+        let currencies = traded.map(|one| &one.currency).chain(received.map(|one| &one.currency));
+        currencies.flatten().next().map(String::as_str)
+    }
+
     /// Adds the transaction or the received dividend of a line. Errors stay in the line.
     fn add(&mut self, line: &mut Line, known_symbols: &mut HashMap<String, usize>) {
         let account = line.read("account", parse_account);

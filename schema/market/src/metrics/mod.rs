@@ -10,14 +10,6 @@
 //! - Facts that were not yet known on the as-of date, for example prices of later sessions, have no effect (R33).
 //! - A derivation never fails, for any input.
 
-/// A decimal literal in tests.
-#[cfg(test)]
-macro_rules! dec {
-    ($literal:expr) => {
-        stringify!($literal).replace(' ', "").parse::<rust_decimal::Decimal>().unwrap()
-    };
-}
-
 pub(crate) mod arithmetic;
 pub mod calendar;
 mod computed;
@@ -29,7 +21,6 @@ pub mod exchange_rates;
 pub mod explain;
 pub mod fund;
 pub mod merge;
-pub mod notices;
 pub mod prices;
 pub mod revisions;
 mod rows;

@@ -7,11 +7,11 @@ use std::collections::BTreeMap;
 use chrono::{DateTime, Days, NaiveDate, Utc};
 use rust_decimal::Decimal;
 
-use super::calendar::add_sessions;
-use super::dividends::rate_changes::{RateStep, newest_rate_step};
-use super::dividends::yields::RegularDividend;
-use super::rules::StreakRules;
 use crate::event::DividendType;
+use crate::metrics::calendar::add_sessions;
+use crate::metrics::dividends::rate_changes::{RateStep, newest_rate_step};
+use crate::metrics::dividends::yields::RegularDividend;
+use crate::metrics::rules::StreakRules;
 use crate::row::{
     AmountReading, DividendRow, DividendState, DividendStatus, Notice, NoticeCause, NoticeEvent, NoticeKind,
     NoticeRow, SecurityEvent, SecurityEventType, SplitRow, SplitStatus, SplitType, StatusRow,
