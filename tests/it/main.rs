@@ -96,6 +96,7 @@ mod servers;
 mod slow_clients;
 mod slow_nats;
 mod source_quality;
+mod staged_loads;
 mod store_outage;
 mod transcripts;
 mod undo;

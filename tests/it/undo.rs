@@ -83,7 +83,7 @@ pub(crate) fn equal_tables(found: &[String], expected: &[String], why: &str) -> 
     Ok(())
 }
 
-async fn applied_market(app: &TestApp) -> Result<()> {
+pub(crate) async fn applied_market(app: &TestApp) -> Result<()> {
     let feed = market(app, "12", "3")?;
     let observed = ["--observed-at", "2024-03-20T00:00:00Z"];
     app.ingest(&[&["load", &feed, "--source", "test"][..], &observed].concat()).await?.success()?;
@@ -92,7 +92,7 @@ async fn applied_market(app: &TestApp) -> Result<()> {
 
 /// Returns names and texts of feed files with wrong rows. Some rows replace or retract a served row. Other rows are
 /// new, such as prices of a Sunday, a rename and a security.
-async fn wrong_feed(app: &TestApp) -> Result<Vec<(&'static str, String)>> {
+pub(crate) async fn wrong_feed(app: &TestApp) -> Result<Vec<(&'static str, String)>> {
     let rows = app
         .sql("select symbol, ex_date::text, type from read_g1.dividends where ex_date < '2024-03-15' order by 1, 2", &[])
         .await?;

@@ -61,6 +61,9 @@ pub struct LoadArgs {
     /// Parse all files and print the summary; publish nothing
     #[arg(long)]
     pub dry_run: bool,
+    /// Hold the rows: nothing of the load is served before `ingest release RUN`
+    #[arg(long, conflicts_with_all = ["dry_run", "repair"])]
+    pub stage: bool,
     /// Observation time of rows without one (RFC 3339); default: the time of the load
     #[arg(long, value_parser = parse_observation_time)]
     pub observed_at: Option<DateTime<Utc>>,
@@ -126,6 +129,7 @@ impl LoadArgs {
         command.extend(self.again.iter().map(|name| format!("--again={name}")));
         command.extend(self.ignore_unknown.then(|| "--ignore-unknown".to_owned()));
         command.extend(self.no_precheck.then(|| "--no-precheck".to_owned()));
+        command.extend(self.stage.then(|| "--stage".to_owned()));
         command
     }
 

@@ -70,6 +70,21 @@ impl FileList {
         }
     }
 
+    /// Time zones of files that give dates as UTC times.
+    pub(crate) fn describe_time_zones(&self) -> Vec<String> {
+        let mut zones: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        for file in self.reports() {
+            if let Some(zone) = &file.time_zone {
+                zones.entry(zone).or_default().push(&file.file);
+            }
+        }
+        let describe = |(zone, files): (&str, Vec<&str>)| {
+            let more = if files.len() > 1 { format!(" and {} more", files.len() - 1) } else { String::new() };
+            format!("{}{more}: UTC times are midnights in {zone}; rows get the dates of this zone", files[0])
+        };
+        zones.into_iter().map(describe).collect()
+    }
+
     /// Number of all files.
     pub(crate) fn count(&self) -> u64 {
         self.reports.len() as u64 + self.unlisted

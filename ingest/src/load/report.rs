@@ -44,6 +44,9 @@ pub struct LoadSummary {
     /// True if the run was undone, and this load takes the undo back.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub visible_again: bool,
+    /// True if the run is held: its rows are not served before `ingest release`.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub held: bool,
     /// True if the load continued an interrupted run.
     pub resumed: bool,
     /// All files that were found, with their load status. Refused files are included.
@@ -183,21 +186,6 @@ impl LoadSummary {
         format!(", {speed:.2} million bars/s")
     }
 
-    /// Time zones of files that give dates as UTC times.
-    fn describe_time_zones(&self) -> Vec<String> {
-        let mut zones: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-        for file in self.files.reports() {
-            if let Some(zone) = &file.time_zone {
-                zones.entry(zone).or_default().push(&file.file);
-            }
-        }
-        let describe = |(zone, files): (&str, Vec<&str>)| {
-            let more = if files.len() > 1 { format!(" and {} more", files.len() - 1) } else { String::new() };
-            format!("{}{more}: UTC times are midnights in {zone}; rows get the dates of this zone", files[0])
-        };
-        zones.into_iter().map(describe).collect()
-    }
-
     /// Lists the files, refused files first. Adds nothing for a load of one file.
     fn add_files(&self, report: &mut Report) {
         if self.files.count() < 2 {
@@ -274,6 +262,16 @@ impl LoadSummary {
         }
     }
 
+    /// Adds what ends the hold of a held run.
+    fn add_hold(&self, report: &mut Report) {
+        let run = &self.run;
+        if self.held {
+            report.add_fact(format!("held: nothing of run {run} is served"));
+            report.add_fact(format!("  → to serve it: ingest release {run}"));
+            report.add_fact(format!("  → to discard it: ingest undo {run}"));
+        }
+    }
+
     /// Report of the load.
     pub fn report(&self) -> Report {
         let mut report = Report::new("");
@@ -286,6 +284,7 @@ impl LoadSummary {
         let loaded = files - self.refused_count();
         if let Some(nothing) = self.describe_empty_load(files, loaded) {
             report.add_fact(nothing);
+            self.add_hold(&mut report);
             return report;
         }
         let in_log = self.frames == 0 && self.frames_in_log > 0;
@@ -310,7 +309,7 @@ impl LoadSummary {
             let (name, columns) = (&file.file, join_names(&file.doubles, 0));
             report.add_fact(format!("{name} has binary doubles, read as their shortest decimals: {columns}"));
         }
-        self.describe_time_zones().into_iter().for_each(|zone| report.add_fact(zone));
+        self.files.describe_time_zones().into_iter().for_each(|zone| report.add_fact(zone));
         self.symbols.describe().into_iter().for_each(|symbols| report.add_fact(symbols));
         if let Some(dates) = &self.dates {
             report.add_fact(format!("dates: {} to {}", dates.first, dates.last));
@@ -366,6 +365,7 @@ impl LoadSummary {
             (false, _) => format!("{batches} published, {frames_in_log} found in the log"),
         };
         report.add_fact(format!("run {run}{resumed}: {published}"));
+        self.add_hold(&mut report);
         self.effect.iter().for_each(|effect| report.add_fact(effect.describe()));
         report
     }

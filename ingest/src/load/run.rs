@@ -143,16 +143,22 @@ impl<'a> LoadRun<'a> {
         let log = Log::open(settings).await?;
         let mut runs = Runs::read(&log).await?;
         if runs.states.state(&self.id) == RunVisibility::Excluded {
-            let change = self.visible_again();
-            let id = publish_change(&log, &self.args.source, change.clone()).await?;
-            runs.states.add(id, change);
-            summary.visible_again = true;
+            let reason = "its files were loaded again";
+            let state = if self.args.stage { RunVisibility::Held } else { RunVisibility::Visible };
+            self.change_state(&log, &mut runs, state, reason).await?;
+            summary.visible_again = !self.args.stage;
         }
         let before = EarlierCoverage::from_manifests(runs.visible_manifests());
         let mut open_rejects = OpenRejects::from_runs(&runs);
         let digests: Vec<String> = self.producer.inputs.iter().map(|input| input.digest.clone()).collect();
         let EarlierRuns { completed, started, earlier } =
             find_earlier_runs(&runs, &self.id, &self.args.source, &digests);
+        let is_new = completed.is_none() && runs.states.last_change(&self.id).is_none();
+        if self.args.stage && is_new {
+            self.change_state(&log, &mut runs, RunVisibility::Held, "staged").await?;
+        }
+        failpoint!("ingest.staged");
+        summary.held = runs.states.state(&self.id) == RunVisibility::Held;
         if let Some(completed) = completed.as_ref().filter(|_| !self.args.repair) {
             summary.set_already_loaded(completed);
             summary.open_rejects = Some(open_rejects.count_open(&self.args.source));
@@ -204,11 +210,19 @@ impl<'a> LoadRun<'a> {
         check_rows(Some(&log), Some(&before), total, self.producer.options.today, summary).await
     }
 
-    /// Event that takes an undo of this run back.
-    fn visible_again(&self) -> RunChange {
-        let reason = "its files were loaded again".to_owned();
-        let operator = "ingest load".to_owned();
-        RunChange { run: self.id.clone(), new_state: RunVisibility::Visible, reason, at: now(), operator }
+    /// Publishes a change of this run's state, and adds it to `runs`.
+    async fn change_state(
+        &self,
+        log: &Log,
+        runs: &mut Runs,
+        new_state: RunVisibility,
+        reason: &str,
+    ) -> Result<(), LoadError> {
+        let (run, reason, operator) = (self.id.clone(), reason.to_owned(), "ingest load".to_owned());
+        let change = RunChange { run, new_state, reason, at: now(), operator };
+        let id = publish_change(log, &self.args.source, change.clone()).await?;
+        runs.states.add(id, change);
+        Ok(())
     }
 
     /// Start manifest of the run. It has no counts.

@@ -17,7 +17,7 @@ use crate::log::run_states::{Runs, StoredManifest};
 ///
 /// A run is a load (also a load by `ingest watch` or `ingest pull`). If the log has more runs than --limit allows, the
 /// oldest runs are left out. With --json, each line is a manifest, the record of a run in the log, with the state of the
-/// run. A completed run has two manifests: one from its start, one from its completion.
+/// run. A completed run has two manifests: one from its start, one from its completion. A held run is not served.
 #[derive(Debug, Clone, Args)]
 pub struct RunsArgs {
     /// Id of the run to list, or its beginning; default: all runs
