@@ -197,7 +197,7 @@ async fn run(Cli { stream, command, .. }: Cli) -> Result<u8, CommandError> {
 
 async fn run_load(args: &LoadArgs, stream: &StreamSettings) -> Result<u8, CommandError> {
     let mut summary = load(args, stream, &Shutdown::listen()?).await?;
-    if summary.has_published() {
+    if summary.has_published() && summary.gate.is_none() {
         summary.effect = Some(LoadEffect::measure(&summary.run, args, stream).await);
     }
     print_result(&summary, args.json, LoadSummary::report);

@@ -38,6 +38,7 @@ mod fetch;
 mod figures_over_time;
 mod filters;
 mod frozen_servers;
+mod gate;
 mod generated;
 mod generation_diff;
 mod generation_kills;

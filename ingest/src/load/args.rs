@@ -26,7 +26,7 @@ use crate::source::standard_input;
 /// Loading the same files twice publishes them once. After an interruption, the same command resumes the load.
 ///
 /// Exit codes: 0 all loaded; 1 loaded, but some rows or files were refused; 2 nothing loaded; 3 NATS unreachable;
-/// 130 interrupted.
+/// 4 held by the gate; 130 interrupted.
 #[derive(Debug, Clone, Args)]
 pub struct LoadArgs {
     /// Files and folders; `-` is standard input
@@ -64,6 +64,11 @@ pub struct LoadArgs {
     /// Hold the rows: nothing of the load is served before `ingest release RUN`
     #[arg(long, conflicts_with_all = ["dry_run", "repair"])]
     pub stage: bool,
+    /// Hold the rows, and serve them only if the load meets the expectations of its source (`projector expect list`).
+    /// A load that does not is held until `ingest release RUN` or `ingest undo RUN`. Needs a running projector, the
+    /// program `projector` in the same folder, and PROJECTOR_DATABASE_URL or DATABASE_URL
+    #[arg(long, env = "INGEST_GATE")]
+    pub gate: bool,
     /// Observation time of rows without one (RFC 3339); default: the time of the load
     #[arg(long, value_parser = parse_observation_time)]
     pub observed_at: Option<DateTime<Utc>>,
@@ -130,6 +135,7 @@ impl LoadArgs {
         command.extend(self.ignore_unknown.then(|| "--ignore-unknown".to_owned()));
         command.extend(self.no_precheck.then(|| "--no-precheck".to_owned()));
         command.extend(self.stage.then(|| "--stage".to_owned()));
+        command.extend(self.gate.then(|| "--gate".to_owned()));
         command
     }
 
@@ -144,6 +150,11 @@ impl LoadArgs {
             ignore_unknown: self.ignore_unknown,
             today: self.today.unwrap_or_else(|| new_york_date(Utc::now())),
         }
+    }
+
+    /// True if the rows are not visible as they arrive.
+    pub(crate) fn holds_rows(&self) -> bool {
+        self.stage || self.gate
     }
 
     pub(crate) fn reads_standard_input(&self) -> bool {

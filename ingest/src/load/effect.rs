@@ -86,12 +86,16 @@ impl LoadEffect {
     }
 }
 
-/// Program `projector` in the folder of `ingest`; `None` without it, without a database URL, or if the summary must not
-/// wait.
+/// Program that measures the effect; `None` without it, or if the summary must not wait.
 fn find_projector(args: &LoadArgs) -> Option<PathBuf> {
+    if args.effect_wait == 0 { None } else { projector_program() }
+}
+
+/// Program `projector` in the folder of `ingest`; `None` without it, or without a database URL.
+pub(crate) fn projector_program() -> Option<PathBuf> {
     #[expect(clippy::disallowed_methods, reason = "the variables belong to the projector, not to ingest")]
     let is_set = |name: &str| std::env::var_os(name).is_some_and(|url| !url.is_empty());
-    if args.effect_wait == 0 || !DATABASES.into_iter().any(is_set) {
+    if !DATABASES.into_iter().any(is_set) {
         return None;
     }
     let program = std::env::current_exe().ok()?.with_file_name("projector");

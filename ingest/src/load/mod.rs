@@ -11,6 +11,7 @@ use telemetry::Shutdown;
 
 use crate::format::ReaderOptions;
 use crate::load::file_list::FileReport;
+use crate::load::gate::judge_run;
 use crate::load::input::{LoadInput, identify_inputs};
 use crate::load::progress::LoadProgress;
 use crate::load::publication::LoadError;
@@ -22,6 +23,7 @@ use crate::source::standard_input::StandardInput;
 pub(crate) mod args;
 pub(crate) mod effect;
 pub mod file_list;
+pub(crate) mod gate;
 pub(crate) mod input;
 pub(crate) mod producer;
 pub(crate) mod progress;
@@ -58,7 +60,12 @@ pub async fn load(
         if args.dry_run {
             run.run_dry(settings, &mut summary).await?
         } else {
-            run.publish(settings, &mut summary).await?
+            run.publish(settings, &mut summary).await?;
+            if args.gate && !args.stage && summary.held {
+                let result = judge_run(&summary.run, &summary.source, settings).await?;
+                summary.held = !result.is_met();
+                summary.gate = Some(result);
+            }
         }
     }
     progress.finish();

@@ -16,6 +16,7 @@ use crate::batch::security_currencies::AssumedDollars;
 use crate::load::effect::LoadEffect;
 use crate::load::file_list::FileList;
 use crate::load::file_list::{FileReport, FileStatus};
+use crate::load::gate::GateResult;
 use crate::price::conflicting_prices::ConflictingPrices;
 use crate::source::feed_files::{MAX_LISTED, join_names};
 
@@ -47,6 +48,9 @@ pub struct LoadSummary {
     /// True if the run is held: its rows are not served before `ingest release`.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub held: bool,
+    /// Result of the gate. Absent without `--gate`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gate: Option<GateResult>,
     /// True if the load continued an interrupted run.
     pub resumed: bool,
     /// All files that were found, with their load status. Refused files are included.
@@ -166,8 +170,11 @@ impl LoadSummary {
         self.files.refused().count() as u64
     }
 
-    /// Exit code: 0 all loaded, 1 loaded with rejects or refused files, 2 nothing loaded.
+    /// Exit code: 0 all loaded, 1 loaded with rejects or refused files, 2 nothing loaded, 4 held by the gate.
     pub fn exit_code(&self) -> u8 {
+        if self.gate.as_ref().is_some_and(|gate| !gate.is_met()) {
+            return 4;
+        }
         let refused = self.refused_count();
         let is_partial = self.rejects_total > 0 || refused > 0;
         if self.files.count() == refused || (self.rows_total == 0 && is_partial) {
@@ -262,9 +269,10 @@ impl LoadSummary {
         }
     }
 
-    /// Adds what ends the hold of a held run.
+    /// Adds the result of the gate, and what ends the hold of a held run.
     fn add_hold(&self, report: &mut Report) {
         let run = &self.run;
+        self.gate.iter().for_each(|gate| gate.add_to(run, report));
         if self.held {
             report.add_fact(format!("held: nothing of run {run} is served"));
             report.add_fact(format!("  → to serve it: ingest release {run}"));

@@ -23,6 +23,7 @@ use crate::load::args::LoadArgs;
 use crate::load::effect::CandidateFile;
 use crate::load::effect::LoadEffect;
 use crate::load::file_list::FileReport;
+use crate::load::gate::judge_candidate;
 use crate::load::input::LoadInput;
 use crate::load::producer::{Producer, ProducerEvent};
 use crate::load::progress::LoadProgress;
@@ -100,7 +101,7 @@ impl<'a> LoadRun<'a> {
             }
         };
         let mut batches = 0;
-        let mut candidate = match LoadEffect::is_available(self.args) {
+        let mut candidate = match self.args.gate || LoadEffect::is_available(self.args) {
             true => Some(CandidateFile::create(&self.args.source, &self.id)?),
             false => None,
         };
@@ -116,6 +117,10 @@ impl<'a> LoadRun<'a> {
         if let Some(mut candidate) = candidate
             && let Some(path) = candidate.finish()?
         {
+            summary.gate = match self.args.gate {
+                true => Some(judge_candidate(path, settings).await),
+                false => None,
+            };
             summary.effect = LoadEffect::measure_candidate(path, self.args, settings).await;
         }
         summary.frames = batches + holdings.into_record_batches().len() as u64;
@@ -144,9 +149,9 @@ impl<'a> LoadRun<'a> {
         let mut runs = Runs::read(&log).await?;
         if runs.states.state(&self.id) == RunVisibility::Excluded {
             let reason = "its files were loaded again";
-            let state = if self.args.stage { RunVisibility::Held } else { RunVisibility::Visible };
+            let state = if self.args.holds_rows() { RunVisibility::Held } else { RunVisibility::Visible };
             self.change_state(&log, &mut runs, state, reason).await?;
-            summary.visible_again = !self.args.stage;
+            summary.visible_again = !self.args.holds_rows();
         }
         let before = EarlierCoverage::from_manifests(runs.visible_manifests());
         let mut open_rejects = OpenRejects::from_runs(&runs);
@@ -154,7 +159,7 @@ impl<'a> LoadRun<'a> {
         let EarlierRuns { completed, started, earlier } =
             find_earlier_runs(&runs, &self.id, &self.args.source, &digests);
         let is_new = completed.is_none() && runs.states.last_change(&self.id).is_none();
-        if self.args.stage && is_new {
+        if self.args.holds_rows() && is_new {
             self.change_state(&log, &mut runs, RunVisibility::Held, "staged").await?;
         }
         failpoint!("ingest.staged");

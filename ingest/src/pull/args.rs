@@ -28,7 +28,7 @@ use crate::source::folder_handle::{Links, read_small_text};
 /// Example: TIINGO_TOKEN=… ingest pull tiingo --symbols KO,PEP --since 2020-01-01 --once
 ///
 /// Exit codes: 0 all fetched and loaded; 1 some requests failed or wait for the budget, or some files or rows were
-/// rejected; 2 nothing was fetched, or a manifest, an option or the folder cannot be used; 3 NATS unreachable; 130
+/// rejected or held; 2 nothing was fetched, or a manifest, an option or the folder cannot be used; 3 NATS unreachable; 130
 /// interrupted.
 #[derive(Debug, Clone, Args)]
 pub struct PullArgs {
@@ -67,6 +67,9 @@ pub struct PullArgs {
     /// Maximum size of a response, in bytes
     #[arg(long, default_value_t = 1 << 30, value_name = "BYTES")]
     pub max_bytes: u64,
+    /// Serve fetched rows only if they meet the expectations of their source (see `ingest load --gate`)
+    #[arg(long)]
+    pub gate: bool,
     /// Address of metrics and health.
     #[command(flatten)]
     pub metrics: MetricsSettings,

@@ -48,6 +48,9 @@ pub struct PullReport {
     pub calls: u64,
     /// Ids of the load runs that loaded the responses.
     pub runs: Vec<String>,
+    /// Ids of the load runs that are held: nothing of them is served. Absent without such runs.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub held: Vec<String>,
     /// Number of loaded rows, by kind.
     pub rows: BTreeMap<String, u64>,
     /// Number of rejected rows in the responses.
@@ -96,6 +99,7 @@ impl PullReport {
             return;
         }
         self.runs.push(summary.run.clone());
+        self.held.extend(summary.held.then(|| summary.run.clone()));
         if !summary.already_loaded {
             self.rejects += summary.rejects_total;
             for (kind, rows) in &summary.rows {
@@ -110,7 +114,7 @@ impl PullReport {
         let whole = self.failed.is_empty() && self.refused.is_empty() && self.stopped.is_none();
         let something = self.unchanged + self.missing + self.fetched.saturating_sub(self.refused.len()) > 0
             || !self.rows.is_empty();
-        if whole && self.rejects == 0 {
+        if whole && self.rejects == 0 && self.held.is_empty() {
             return 0;
         }
         if something { 1 } else { 2 }
@@ -154,6 +158,9 @@ impl PullReport {
         let (source, rows, rejects) = (&self.source, rows.join(", "), self.rejects);
         report.add_fact(format!("  rows of source {source}: {rows}; rejected: {rejects}"));
         report.add_fact(format!("  runs: {}", self.runs.join(", ")));
+        for run in &self.held {
+            report.add_fact(format!("  held: run {run} (projector gate {run}; ingest release {run})"));
+        }
         report
     }
 }

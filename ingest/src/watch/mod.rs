@@ -46,8 +46,8 @@ const WITHHELD_REPORT: &str = "the report is withheld: the file has several name
 ///
 /// Options of `ingest load` follow `--`: ingest watch in --source eod -- --format yahoo
 ///
-/// Exit codes: 0 ended by a signal or, with --once, all files loaded; 1 with --once, some files or rows were refused, or
-/// some files could not be moved; 2 the folder cannot be watched.
+/// Exit codes: 0 ended by a signal or, with --once, all files loaded; 1 with --once, some files or rows were refused or
+/// held, or some files could not be moved; 2 the folder cannot be watched.
 #[derive(Debug, Clone, Args)]
 pub struct WatchArgs {
     /// Folder to watch
@@ -65,6 +65,9 @@ pub struct WatchArgs {
     /// Exit after all files in the folder were processed
     #[arg(long)]
     pub once: bool,
+    /// Serve a file only if it meets the expectations of its source (see `ingest load --gate`)
+    #[arg(long)]
+    pub gate: bool,
     /// Address of metrics and health.
     #[command(flatten)]
     pub metrics: MetricsSettings,
@@ -81,10 +84,12 @@ pub async fn watch_folder(
     shutdown: &Shutdown,
     metrics: &IngestMetrics,
 ) -> Result<usize, WatchError> {
+    // `any.csv` is a placeholder. Each load replaces it by the path of the arrived file.
+    let mut load_args = LoadArgs::parse_options("any.csv", &args.source, args.options.iter())?;
+    load_args.gate |= args.gate;
     let mut watch = Watch {
         args,
-        // `any.csv` is a placeholder. Each load replaces it by the path of the arrived file.
-        load_args: LoadArgs::parse_options("any.csv", &args.source, args.options.iter())?,
+        load_args,
         folder: WatchedFolder::open(&args.folder)?,
         settings,
         shutdown,
@@ -177,7 +182,7 @@ impl Watch<'_> {
             Ok(summary) => {
                 self.metrics.count_load(&summary);
                 failpoint!("watch.loaded");
-                (DONE, (summary.exit_code() == 1).then(|| summary.report().to_string()))
+                (DONE, (summary.exit_code() > 0).then(|| summary.report().to_string()))
             }
             Err(LoadError::Interrupted) => return FileResult::LogUnavailable(None),
             Err(error @ (LoadError::Log(_) | LoadError::Publish(_))) => {

@@ -10,6 +10,7 @@ use crate::policy::{ApplyMode, PolicyRuleArgs};
 use crate::quarantine::QuarantineCommand;
 use crate::review::audit::AuditArgs;
 use crate::review::diff::DiffArgs;
+use crate::review::gate::{ExpectCommand, GateArgs};
 use crate::settings::{ApplyArgs, DatabaseArgs};
 use chrono::NaiveDate;
 use clap::{Parser, Subcommand};
@@ -25,7 +26,7 @@ use telemetry::table::ListArgs;
 /// Applies the market log to Postgres and derives the tables that the API reads
 ///
 /// Exit codes: 0 success or stopped on request, 1 failed, 2 halted (an operator must act), 3 Postgres or NATS
-/// unreachable, 4 an audit, a backup or a restore has findings.
+/// unreachable, 4 an audit, a gate, a backup or a restore has findings.
 #[derive(Debug, Parser)]
 #[command(version)]
 pub(crate) struct Arguments {
@@ -157,6 +158,13 @@ pub(crate) enum Command {
     ///
     /// Exit codes: 0 no findings, 4 findings. A report exits with 0.
     Audit(Box<AuditArgs>),
+    /// Compare a load with the expectations of its source, as `ingest load --gate` does before the rows are served
+    ///
+    /// Exit codes: 0 all expectations are met, 4 some are not.
+    Gate(Box<GateArgs>),
+    /// List and change the expectations of the gate
+    #[command(subcommand)]
+    Expect(ExpectCommand),
     /// List the rule parameters for `rebuild --rule`: name, default, range, meaning
     Rules(ListArgs),
     /// Serve a generation whose differences were reviewed with `projector diff`

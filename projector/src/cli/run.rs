@@ -29,7 +29,7 @@ use crate::monitoring::poller::poll_gauges;
 use crate::quarantine::run_quarantine;
 use crate::review::audit::{AuditArgs, AuditReport, audit_served};
 use crate::review::explain::{ExplainRequest, SecurityExplanation, explain_security, find_hidden_runs};
-use crate::review::{diff, effect, quality};
+use crate::review::{diff, effect, gate, quality};
 use crate::settings::{DatabaseArgs, LIVE_FACTS, ProjectorSettings};
 use crate::{policy, report};
 
@@ -138,6 +138,12 @@ async fn execute_command(arguments: Arguments) -> anyhow::Result<ExitCode> {
             report::print_result(args.json, &manifest, |manifest| manifest.report(&args.parquet))?;
         }
         Command::Audit(args) => return run_audit(&database, &args).await,
+        Command::Gate(args) => {
+            let verdict = gate::judge_load(&database, &args).await?;
+            report::print_result(args.json, &verdict, gate::report_verdict)?;
+            return Ok(exit_with_findings(!verdict.met));
+        }
+        Command::Expect(command) => gate::run_expect(&connect(&database).await?, command).await?,
         Command::Rules(output) => report::print_rules(market::metrics::Rules::PARAMETERS, &output)?,
         Command::List(output) => {
             let listed = promote::list_generations(&connect(&database).await?).await?;

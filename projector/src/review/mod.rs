@@ -5,6 +5,7 @@ mod compare;
 pub(crate) mod diff;
 pub(crate) mod effect;
 pub(crate) mod explain;
+pub(crate) mod gate;
 pub(crate) mod quality;
 pub(crate) mod security;
 

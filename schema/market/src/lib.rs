@@ -17,6 +17,7 @@ pub mod dated_text;
 pub mod day;
 pub mod decimal;
 pub mod event;
+pub mod expectation;
 pub mod history;
 pub mod identity;
 pub mod metrics;

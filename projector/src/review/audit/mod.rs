@@ -64,6 +64,15 @@ pub(crate) struct AuditArgs {
     pub stream: StreamSettings,
 }
 
+impl AuditArgs {
+    /// Options for the effect of one load, without files.
+    pub(crate) fn of_gate(wait: u64, stream: StreamSettings) -> Self {
+        let (since, candidate, html, csv) = Default::default();
+        let (quality, as_loaded, json) = Default::default();
+        Self { since, candidate, html, csv, quality, as_loaded, json, limit: 3, wait, stream }
+    }
+}
+
 #[derive(Debug, Serialize)]
 pub(crate) struct AuditReport {
     pub generation: GenerationId,

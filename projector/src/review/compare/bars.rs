@@ -13,11 +13,13 @@ use super::rows::PRICES;
 /// has decimal places.
 pub(crate) type BarField = (&'static str, fn(&Bar) -> i64, bool);
 
+const CLOSE: BarField = ("close", |bar| bar.close, true);
+
 pub(crate) const BAR_FIELDS: [BarField; 7] = [
     ("open", |bar| bar.open, true),
     ("high", |bar| bar.high, true),
     ("low", |bar| bar.low, true),
-    ("close", |bar| bar.close, true),
+    CLOSE,
     ("volume", |bar| bar.volume, false),
     ("vwap", |bar| bar.vwap, true),
     ("trade_count", |bar| bar.trade_count, false),
@@ -68,6 +70,15 @@ impl BarPair {
             true => values[0] != values[1],
             false => self.value(0, field) != self.value(1, field),
         }
+    }
+
+    /// Closes of both versions; `None` if they are equal.
+    pub(crate) fn differing_closes(&self) -> Option<[Option<Decimal>; 2]> {
+        let close = |side: usize| {
+            let bar = self.bars[side].as_ref().filter(|bar| bar.close != MISSING)?;
+            Some(Decimal::new(bar.close, self.scales[side]))
+        };
+        self.field_differs(&CLOSE).then(|| [close(0), close(1)])
     }
 
     pub(super) fn to_row(&self, symbol: &str) -> RowDifference {

@@ -11,6 +11,7 @@ use anyhow::{Context, bail};
 use comparison::compare_figures;
 use event_log::record_batch::{BatchId, RecordBatch};
 use event_log::stream::StreamSettings;
+use load_figures::SecurityChange;
 use result::{EffectAccumulator, FoundEffect};
 use side::read_candidate;
 use store::view::{BatchOwners, RunStates, View};
@@ -25,11 +26,15 @@ use crate::review::compare::{DifferenceFile, HTML_ROWS, PageFile};
 use crate::settings::{DatabaseArgs, LIVE_FACTS};
 
 mod comparison;
+mod load_figures;
+mod loaded_rows;
 mod market_inputs;
 mod result;
 mod side;
 
 pub(crate) use comparison::{MarketComparison, SecurityFigures};
+pub(crate) use load_figures::median;
+pub(crate) use loaded_rows::LoadedRows;
 pub(crate) use result::RunEffect;
 pub(crate) use side::TouchedViews;
 
@@ -66,14 +71,16 @@ pub(crate) async fn measure_effect(
     let views = TouchedViews::new(&transaction, &generation.fact_set, &touched, &candidate, views)?;
     let comparison = MarketComparison::load(&generation, [&policy; 2], views).await?;
     let mut found = EffectAccumulator::new(keep, csv.into_iter().collect());
+    let as_of = comparison.markets[1].as_of;
     let compare = |sides: [Option<SecurityFigures>; 2]| {
         let rows = compare_figures(sides.each_ref().map(Option::as_ref))?;
-        Ok((sides, rows))
+        let change = SecurityChange::measure(sides.each_ref().map(Option::as_ref), as_of);
+        Ok((sides, rows, change))
     };
     let touched = comparison.find_touched().await?;
     comparison
-        .visit(touched, ["compared", "securities"], compare, |symbol, (sides, rows)| {
-            found.add(symbol.as_str(), sides.each_ref().map(Option::as_ref), rows, &policy)
+        .visit(touched, ["compared", "securities"], compare, |symbol, (sides, rows, change)| {
+            found.add(symbol.as_str(), sides.each_ref().map(Option::as_ref), rows, change, &policy)
         })
         .await?;
     effect.found = found.finish()?;
@@ -115,6 +122,7 @@ impl ComparedRun {
             run: run.to_owned(),
             complete: position.is_complete(),
             source: position.source,
+            loaded: LoadedRows::load(transaction, run, &touched).await?,
             generation: generation.id,
             first_message: Some(first),
             last_message: position.served,
@@ -137,6 +145,7 @@ impl ComparedRun {
             run,
             complete: true,
             source: first.map(|batch| batch.source.clone()),
+            loaded: LoadedRows::of_candidate(&candidate, &touched),
             generation: generation.id,
             first_message: None,
             last_message: RunPosition::load(transaction, generation, "").await?.served,
@@ -147,7 +156,7 @@ impl ComparedRun {
 }
 
 /// Rows that contain rows of the batches whose visibility differs between two views.
-async fn find_touched_rows(
+pub(crate) async fn find_touched_rows(
     transaction: &Transaction<'_>,
     settings: &StreamSettings,
     run: &str,

@@ -16,6 +16,8 @@ use telemetry::counted;
 use telemetry::report::{Report, ReportTable, subject_line};
 
 use super::comparison::{COMPARED, ComparedRows, SecurityFigures};
+use super::load_figures::{LoadFigures, SecurityChange};
+use super::loaded_rows::LoadedRows;
 use crate::review::compare::{DiffAccumulator, DifferenceFile, Differences, TableDiff, each_pair};
 
 const MAX_NAMED: usize = 10;
@@ -29,23 +31,27 @@ pub(crate) struct RunEffect {
     /// Log sequence of the run's first message; null for a dry run.
     pub first_message: Option<i64>,
     pub last_message: i64,
+    #[serde(skip)]
+    pub loaded: LoadedRows,
     #[serde(flatten)]
-    pub(super) found: FoundEffect,
+    pub found: FoundEffect,
 }
 
 /// Effect of a run on the affected securities. A security is affected if an input of its derivation changed, even if
 /// its rows are equal.
 #[derive(Debug, Default, Serialize)]
-pub(super) struct FoundEffect {
+pub(crate) struct FoundEffect {
     /// Market date before the run, and current market date. Each is null if no session is known.
     pub(super) as_of: [Option<NaiveDate>; 2],
     /// Number of affected securities that were listed before the run or are listed now.
-    pub(super) compared: u64,
+    pub(crate) compared: u64,
     pub(super) changed: u64,
     /// Sources of which the figures now use fewer rows, each with a source of which they use more.
-    pub(super) replaced: Vec<SourceReplacement>,
-    pub(super) quarantined: QuarantineChange,
+    pub(crate) replaced: Vec<SourceReplacement>,
+    pub(crate) quarantined: QuarantineChange,
     pub(super) flags: Vec<FlagChange>,
+    #[serde(skip)]
+    pub(crate) figures: LoadFigures,
     #[serde(flatten)]
     pub(super) differences: Differences,
 }
@@ -171,6 +177,7 @@ impl EffectAccumulator {
         symbol: &str,
         sides: [Option<&SecurityFigures>; 2],
         rows: Vec<ComparedRows>,
+        change: SecurityChange,
         policy: &SourcePolicy,
     ) -> anyhow::Result<()> {
         if sides.iter().all(Option::is_none) {
@@ -194,6 +201,7 @@ impl EffectAccumulator {
         self.replacements.add(symbol, sources, policy);
         self.found.quarantined.add(sides, self.keep);
         self.add_flags(symbol, sides);
+        self.found.figures.add(symbol, change);
         self.found.compared += 1;
         self.found.changed += u64::from(differs);
         Ok(())

@@ -1,0 +1,106 @@
+//! Gate: a load is held, compared with the expectations of its source, and released only if it meets all of them.
+//!
+//! `projector gate` makes the comparison, because only the projector accesses Postgres.
+
+use std::path::Path;
+use std::process::Stdio;
+
+use event_log::stream::StreamSettings;
+use market::event::{RunChange, RunVisibility};
+use market::expectation::GateVerdict;
+use serde::Serialize;
+use telemetry::report::Report;
+use telemetry::{failpoint, shorten};
+use tokio::process::Command;
+
+use crate::clock::now;
+use crate::load::effect::projector_program;
+use crate::load::publication::{LoadError, publish_change};
+use crate::log::reader::Log;
+
+/// Maximum time until the projector has applied a load.
+const WAIT_SECONDS: &str = "600";
+/// Maximum length of a reason in the log, in characters.
+const MAX_REASON_CHARS: usize = 300;
+
+/// Result of the gate.
+#[derive(Debug, Clone, Serialize)]
+#[serde(untagged)]
+pub enum GateResult {
+    /// The load was compared with the expectations.
+    Verdict(GateVerdict),
+    /// The load could not be compared.
+    Failed {
+        /// Cause.
+        error: String,
+    },
+}
+
+impl GateResult {
+    pub(crate) fn is_met(&self) -> bool {
+        matches!(self, Self::Verdict(verdict) if verdict.met)
+    }
+
+    /// Reason of the run's next state.
+    fn reason(&self) -> String {
+        match self {
+            Self::Verdict(verdict) => match verdict.failed().next() {
+                Some(check) => format!("gate: {check}"),
+                None => "gate: all expectations are met".to_owned(),
+            },
+            Self::Failed { error } => shorten(&format!("gate: {error}"), MAX_REASON_CHARS),
+        }
+    }
+
+    pub(crate) fn add_to(&self, run: &str, report: &mut Report) {
+        match self {
+            Self::Verdict(verdict) => verdict.lines().into_iter().for_each(|line| report.add_fact(line)),
+            Self::Failed { error } => {
+                report.add_fact(format!("gate: {error}"));
+                report.add_fact(format!("  → to judge it: projector gate {run}"));
+            }
+        }
+    }
+}
+
+/// Compares a held run with the expectations, and releases it if all are met. The log has the result as a change of the
+/// run's state.
+pub(crate) async fn judge_run(
+    run: &str,
+    source: &str,
+    settings: &StreamSettings,
+) -> Result<GateResult, LoadError> {
+    let result = ask_projector(&[run, "--wait", WAIT_SECONDS], settings).await;
+    failpoint!("gate.judged");
+    let new_state = if result.is_met() { RunVisibility::Visible } else { RunVisibility::Held };
+    let (run, reason, operator) = (run.to_owned(), result.reason(), "ingest load --gate".to_owned());
+    let change = RunChange { run, new_state, reason, at: now(), operator };
+    publish_change(&Log::open_existing(settings).await?, source, change).await?;
+    Ok(result)
+}
+
+/// Compares the rows of a dry run with the expectations.
+pub(crate) async fn judge_candidate(candidate: &Path, settings: &StreamSettings) -> GateResult {
+    ask_projector(&["--candidate", &candidate.display().to_string()], settings).await
+}
+
+async fn ask_projector(arguments: &[&str], settings: &StreamSettings) -> GateResult {
+    let failed = |error: String| GateResult::Failed { error: format!("cannot compare the load: {error}") };
+    let Some(program) = projector_program() else {
+        return failed(
+            "it needs the program projector next to ingest, and PROJECTOR_DATABASE_URL".to_owned(),
+        );
+    };
+    let mut command = Command::new(program);
+    command.arg("gate").args(arguments).arg("--json");
+    command.args(["--nats-url", &settings.nats_url, "--nats-stream", &settings.nats_stream]);
+    command.args(["--nats-subject-prefix", &settings.nats_subject_prefix]);
+    command.stdin(Stdio::null()).kill_on_drop(true);
+    match command.output().await {
+        Ok(output) => match serde_json::from_slice(&output.stdout) {
+            Ok(verdict) => GateResult::Verdict(verdict),
+            Err(_) => failed(String::from_utf8_lossy(&output.stderr).trim().to_owned()),
+        },
+        Err(error) => failed(error.to_string()),
+    }
+}

@@ -1,0 +1,237 @@
+//! Changes of a load in the values of each security. The gate compares them with its expectations.
+
+use std::collections::{BTreeMap, HashMap};
+
+use chrono::NaiveDate;
+use market::bars::Bars;
+use market::day::day_number;
+use market::event::Kind;
+use market::metrics::calendar::add_sessions;
+use market::row::{DividendRow, DividendState, DividendStatus};
+use rust_decimal::Decimal;
+
+use super::comparison::SecurityFigures;
+use crate::review::compare::each_pair;
+
+/// Number of newest sessions in which changed values are expected.
+const OPEN_SESSIONS: i32 = 10;
+/// Minimum number of values that show a common factor: of any size, and of a power of ten.
+const MIN_FACTOR_VALUES: [usize; 2] = [10, 3];
+/// Minimum number of changed values of a rewritten history.
+const MIN_REWRITTEN: u64 = 10;
+
+/// Changes of the values of one kind, in one security.
+#[derive(Debug, Default)]
+struct ValueChanges {
+    /// Number of values from before the newest sessions.
+    earlier: u64,
+    /// Number of `earlier` values that change or disappear.
+    changed: u64,
+    /// Changed values of all dates, before and after the load.
+    pairs: Vec<[Decimal; 2]>,
+}
+
+/// Changes of one security.
+#[derive(Debug, Default)]
+pub(super) struct SecurityChange {
+    values: Vec<(Kind, ValueChanges)>,
+    /// Close of the newest session, if the load has a new one, and the close before. `true` if the volume is the same
+    /// too.
+    newest: Option<([Decimal; 2], bool)>,
+    status: Option<[DividendState; 2]>,
+    forward: Option<[Decimal; 2]>,
+}
+
+impl SecurityChange {
+    /// Compares two versions of a security. `as_of` is the market date with the load.
+    pub(super) fn measure(sides: [Option<&SecurityFigures>; 2], as_of: Option<NaiveDate>) -> Self {
+        let ([Some(before), Some(after)], Some(as_of)) = (sides, as_of) else { return Self::default() };
+        let first_open = add_sessions(as_of, -OPEN_SESSIONS);
+        let [before, after] = [&before.rows, &after.rows];
+        let metrics = [&before.metrics, &after.metrics];
+        let forwards = metrics.map(|metrics| metrics.dps_forward.map(|amount| amount.0));
+        Self {
+            values: vec![
+                (Kind::Price, ValueChanges::of_prices([&before.bars, &after.bars], first_open)),
+                (
+                    Kind::Dividend,
+                    ValueChanges::of_dividends([&before.dividends, &after.dividends], first_open),
+                ),
+            ],
+            newest: newest_closes(&before.bars, &after.bars),
+            status: Some(metrics.map(|metrics| metrics.dividend_status)).filter(|[a, b]| a != b),
+            forward: match forwards {
+                [Some(before), Some(after)] if before != after => Some([before, after]),
+                _ => None,
+            },
+        }
+    }
+}
+
+impl ValueChanges {
+    fn of_prices(bars: [&Bars; 2], first_open: NaiveDate) -> Self {
+        let mut changes = Self::default();
+        if bars[0] == bars[1] {
+            return changes;
+        }
+        let end = day_number(first_open);
+        changes.earlier = bars[0].day.partition_point(|day| *day < end) as u64;
+        let visited = each_pair(bars, |pair| {
+            if let Some([Some(before), after]) = pair.differing_closes() {
+                changes.add(before, after, pair.date < first_open);
+            }
+            Ok(())
+        });
+        debug_assert!(visited.is_ok(), "the visitor never fails");
+        changes
+    }
+
+    fn of_dividends([before, after]: [&[DividendRow]; 2], first_open: NaiveDate) -> Self {
+        let mut changes = Self::default();
+        if before == after {
+            return changes;
+        }
+        let after: HashMap<&str, Decimal> = known(after).map(|(id, row)| (id, row.amount.0)).collect();
+        for (id, row) in known(before) {
+            let (is_earlier, amount) = (row.ex_date < first_open, after.get(id).copied());
+            changes.earlier += u64::from(is_earlier);
+            if amount != Some(row.amount.0) {
+                changes.add(row.amount.0, amount, is_earlier);
+            }
+        }
+        changes
+    }
+
+    /// Adds a value that changes or disappears.
+    fn add(&mut self, before: Decimal, after: Option<Decimal>, is_earlier: bool) {
+        self.changed += u64::from(is_earlier);
+        self.pairs.extend(after.map(|after| [before, after]));
+    }
+
+    /// Factor between the values before and after, if most of the changed values have the same one within 0.1 %.
+    fn common_factor(&self) -> Option<(Decimal, usize)> {
+        let ratio = |[before, after]: &[Decimal; 2]| after.checked_div(*before);
+        let mut ratios: Vec<Decimal> = self.pairs.iter().filter_map(ratio).collect();
+        let factor = median(&mut ratios).filter(|factor| !factor.is_zero())?;
+        let tolerance = Decimal::new(1, 3);
+        let is_near = |ratio: &Decimal, factor: Decimal| (*ratio - factor).abs() <= factor.abs() * tolerance;
+        let equal = ratios.iter().filter(|ratio| is_near(ratio, factor)).count();
+        let powers = [10, 100, 1_000].map(Decimal::from);
+        let is_power =
+            powers.iter().any(|power| is_near(&factor, *power) || is_near(&(factor * power), Decimal::ONE));
+        let [any, of_ten] = MIN_FACTOR_VALUES;
+        let is_common = equal >= if is_power { of_ten } else { any } && equal * 5 >= ratios.len() * 4;
+        (is_common && !is_near(&factor, Decimal::ONE)).then_some((factor, equal))
+    }
+}
+
+/// Dividends that are neither projected nor cancelled, with their ids.
+fn known(rows: &[DividendRow]) -> impl Iterator<Item = (&str, &DividendRow)> {
+    let is_known = |row: &&DividendRow| matches!(row.status, DividendStatus::Declared | DividendStatus::Paid);
+    rows.iter().filter(is_known).filter_map(|row| Some((row.id.as_deref()?, row)))
+}
+
+fn newest_closes(before: &Bars, after: &Bars) -> Option<([Decimal; 2], bool)> {
+    let [former, newest] = [before, after].map(|bars| bars.len().checked_sub(1).map(|last| bars.bar(last)));
+    let (former, newest) = (former?, newest?);
+    let closes = [(former, before), (newest, after)].map(|(bar, bars)| Decimal::new(bar.close, bars.scale));
+    (newest.day > former.day).then_some((closes, former.volume == newest.volume))
+}
+
+/// Median of the values; `None` without values. Sorts the values.
+pub(crate) fn median(values: &mut [Decimal]) -> Option<Decimal> {
+    values.sort_unstable();
+    values.get(values.len() / 2).copied()
+}
+
+/// Changed values of one kind, in all securities.
+#[derive(Debug, Default)]
+pub(crate) struct ChangedValues {
+    /// Number of values from before the newest ten sessions.
+    pub(crate) earlier: u64,
+    /// Number of `earlier` values that change or disappear.
+    pub(crate) changed: u64,
+    /// Securities with changed `earlier` values, and the number of these values.
+    pub(crate) securities: Vec<(u64, String)>,
+    /// Securities with a common factor, and the number of multiplied values.
+    pub(crate) factors: Vec<(u64, String)>,
+    /// Securities with most of their `earlier` values changed, by no common factor.
+    pub(crate) rewritten: Vec<(u64, String)>,
+}
+
+/// Changes of all securities. Each list has a size and a text about one security.
+#[derive(Debug, Default)]
+pub(crate) struct LoadFigures {
+    pub(crate) values: BTreeMap<Kind, ChangedValues>,
+    /// Change of the close in a new session, in percent.
+    pub(crate) moves: Vec<(Decimal, String)>,
+    /// Securities with the close and volume of the session before.
+    pub(crate) repeated: Vec<String>,
+    /// Securities whose dividend status became lapsed, suspended or unknown.
+    pub(crate) stopped: Vec<String>,
+    /// Change of the forward dividend, in percent.
+    pub(crate) forwards: Vec<(Decimal, String)>,
+}
+
+impl LoadFigures {
+    pub(super) fn add(&mut self, symbol: &str, change: SecurityChange) {
+        for (kind, changes) in change.values {
+            let found = self.values.entry(kind).or_default();
+            let ValueChanges { earlier, changed, .. } = changes;
+            found.earlier += earlier;
+            found.changed += changed;
+            if let Some((factor, values)) = changes.common_factor() {
+                let factor = factor.round_dp(6).normalize();
+                found.factors.push((values as u64, format!("{symbol}: {values} values times {factor}")));
+            } else if changed >= MIN_REWRITTEN && changed * 2 > earlier {
+                found.rewritten.push((changed, format!("{symbol}: {changed} of {earlier} values change")));
+            }
+            if changed > 0 {
+                found.securities.push((changed, format!("{symbol}: {changed} of {earlier} values change")));
+            }
+        }
+        if let Some(([before, after], same_volume)) = change.newest {
+            if same_volume && before == after {
+                self.repeated.push(format!("{symbol}: {after} again"));
+            }
+            self.moves.extend(percent_change(symbol, before, after));
+        }
+        if let Some([before, after]) = change.status
+            && matches!(after, DividendState::Lapsed | DividendState::Suspended | DividendState::Unknown)
+        {
+            self.stopped.push(format!("{symbol}: {before} to {after}"));
+        }
+        let forward = change.forward.and_then(|[before, after]| percent_change(symbol, before, after));
+        self.forwards.extend(forward);
+    }
+}
+
+fn percent_change(symbol: &str, before: Decimal, after: Decimal) -> Option<(Decimal, String)> {
+    let percent = (after.checked_div(before)? - Decimal::ONE) * Decimal::ONE_HUNDRED;
+    let [before, after] = [before, after].map(|value| value.normalize());
+    Some((percent, format!("{symbol}: {before} to {after}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn factor(pairs: &[(i64, i64)]) -> Option<String> {
+        let pairs =
+            pairs.iter().map(|(before, after)| [Decimal::from(*before), Decimal::from(*after)]).collect();
+        let found = ValueChanges { pairs, ..ValueChanges::default() }.common_factor();
+        found.map(|(factor, values)| format!("{} {values}", factor.normalize()))
+    }
+
+    #[test]
+    fn a_factor_needs_enough_values_with_the_same_ratio() {
+        let times =
+            |factor: i64, values: i64| (1..=values).map(|value| (value, value * factor)).collect::<Vec<_>>();
+        assert_eq!(factor(&times(4, 10)).as_deref(), Some("4 10"));
+        assert_eq!(factor(&times(4, 9)), None);
+        assert_eq!(factor(&times(100, 3)).as_deref(), Some("100 3"));
+        let mixed = [times(4, 8), vec![(10, 11), (10, 12), (10, 13)]].concat();
+        assert_eq!(factor(&mixed), None);
+        assert_eq!(factor(&[]), None);
+    }
+}

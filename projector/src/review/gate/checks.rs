@@ -1,0 +1,190 @@
+//! Checks of a load: its row counts against those of earlier loads, and its effect on the served values.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use chrono::NaiveDate;
+use market::day::day_number;
+use market::event::Kind;
+use market::expectation::{Expectation, ExpectationCheck};
+use market::metrics::calendar::{is_session, sessions_between};
+use market::row::JsonColumn;
+use rust_decimal::Decimal;
+use tokio_postgres::Transaction;
+
+use super::expectations::Limits;
+use crate::review::effect::{LoadedRows, RunEffect, median};
+
+const EARLIER: &str = include_str!("../../../queries/gate/earlier_loads.sql");
+const RECENT_SYMBOLS: &str = include_str!("../../../queries/gate/recent_symbols.sql");
+
+/// Number of loads that [`Expectation::Coverage`] compares with.
+const COVERAGE_LOADS: usize = 5;
+/// Minimum number of loads, and minimum median of their rows, for [`Expectation::Rows`].
+const MIN_ROWS: (usize, u64) = (3, 20);
+/// Minimum number of earlier loads with newer and newer sessions, for [`Expectation::Session`].
+const MIN_SESSIONS: usize = 3;
+/// Minimum number of securities for a median or a share of repeated closes.
+const MIN_SECURITIES: usize = 10;
+/// Minimum number of cases for a share. Two cases are no pattern, whatever their share.
+const MIN_CASES: u64 = 3;
+
+/// Earlier loads of files with the same names, the newest first.
+#[derive(Debug, Default)]
+pub(super) struct EarlierLoads {
+    loads: Vec<(Option<NaiveDate>, BTreeMap<Kind, u64>)>,
+    /// Symbols of the source with a close in the newest session of these loads, or later.
+    recent_symbols: Vec<String>,
+}
+
+impl EarlierLoads {
+    pub(super) async fn load(
+        transaction: &Transaction<'_>,
+        source: &str,
+        run: &str,
+        loaded: &LoadedRows,
+    ) -> anyhow::Result<Self> {
+        let mut earlier = Self::default();
+        for row in transaction.query(EARLIER, &[&source, &loaded.files, &run]).await? {
+            let JsonColumn(rows): JsonColumn<BTreeMap<Kind, u64>> = row.try_get("rows")?;
+            let newest: Option<NaiveDate> = row.try_get("newest")?;
+            earlier.loads.push((newest.filter(|_| rows.contains_key(&Kind::Price)), rows));
+        }
+        let newest = earlier.loads.iter().take(COVERAGE_LOADS).filter_map(|(newest, _)| *newest).max();
+        if let Some(newest) = newest {
+            let rows = transaction.query(RECENT_SYMBOLS, &[&source, &day_number(newest)]).await?;
+            earlier.recent_symbols = rows.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?;
+        }
+        Ok(earlier)
+    }
+
+    /// Row counts of a kind, the newest load first.
+    fn rows(&self, kind: Kind) -> Vec<u64> {
+        self.loads.iter().map(|(_, rows)| rows.get(&kind).copied().unwrap_or_default()).collect()
+    }
+}
+
+/// Checks that were made so far.
+pub(super) struct Checks {
+    limits: Limits,
+    pub(super) found: Vec<ExpectationCheck>,
+}
+
+impl Checks {
+    pub(super) async fn load(transaction: &Transaction<'_>, source: &str) -> anyhow::Result<Self> {
+        Ok(Self { limits: Limits::load(transaction, source).await?, found: Vec::new() })
+    }
+
+    pub(super) fn add(
+        &mut self,
+        expectation: Expectation,
+        kind: Kind,
+        value: Decimal,
+        examples: Vec<String>,
+    ) {
+        let limit = self.limits.get(expectation, kind);
+        self.found.push(ExpectationCheck::new(expectation, kind, value, limit, examples));
+    }
+
+    pub(super) fn add_row_counts(&mut self, loaded: &LoadedRows, earlier: &EarlierLoads) {
+        self.add_coverage(loaded, earlier);
+        let newest: Vec<NaiveDate> = earlier.loads.iter().map_while(|(newest, _)| *newest).collect();
+        let is_daily = newest.windows(2).take(MIN_SESSIONS - 1).all(|pair| pair[0] > pair[1]);
+        if let ([last, ..], Some(own)) = (newest.as_slice(), loaded.newest)
+            && is_daily
+            && newest.len() >= MIN_SESSIONS
+        {
+            let sessions = if is_session(own) { sessions_between(*last, own).max(0) } else { 0 };
+            let example = format!("newest session {own}, after {last}");
+            self.add(Expectation::Session, Kind::Price, sessions.into(), vec![example]);
+        }
+        for kind in Kind::ALL.iter().copied().filter(|kind| *kind != Kind::Price) {
+            let mut usual = earlier.rows(kind);
+            usual.sort_unstable();
+            let Some(usual) = usual.get(usual.len() / 2).filter(|_| usual.len() >= MIN_ROWS.0) else {
+                continue;
+            };
+            if *usual >= MIN_ROWS.1 {
+                let rows = loaded.rows.get(&kind).copied().unwrap_or_default();
+                let example = format!("{rows} rows, usually {usual}");
+                self.add(Expectation::Rows, kind, percent(rows, *usual), vec![example]);
+            }
+        }
+    }
+
+    /// Adds the larger one of two shares. A file of a few symbols has few of its source's securities, and a first daily
+    /// file has fewer rows than a history of the same name.
+    fn add_coverage(&mut self, loaded: &LoadedRows, earlier: &EarlierLoads) {
+        let usual = earlier.rows(Kind::Price).into_iter().take(COVERAGE_LOADS).filter(|rows| *rows > 0).min();
+        let Some(usual) = usual else { return };
+        let rows = percent(loaded.rows.get(&Kind::Price).copied().unwrap_or_default(), usual);
+        let missing = earlier.recent_symbols.iter().filter(|symbol| !loaded.priced.contains(*symbol));
+        let missing: Vec<String> = missing.map(|symbol| format!("{symbol} is missing")).collect();
+        let recent = earlier.recent_symbols.len();
+        let symbols = percent((recent - missing.len()) as u64, recent as u64);
+        self.add(Expectation::Coverage, Kind::Price, rows.max(symbols), missing);
+    }
+
+    pub(super) fn add_effect(&mut self, source: &str, effect: &RunEffect) {
+        let (found, figures) = (&effect.found, &effect.found.figures);
+        for (kind, values) in &figures.values {
+            let share = share(values.changed, values.earlier);
+            self.add(Expectation::Changed, *kind, share, largest(&values.securities));
+            self.add(Expectation::Factor, *kind, values.factors.len().into(), largest(&values.factors));
+            self.add(
+                Expectation::Rewritten,
+                *kind,
+                values.rewritten.len().into(),
+                largest(&values.rewritten),
+            );
+        }
+        for (expectation, kind, changes) in [
+            (Expectation::Move, Kind::Price, &figures.moves),
+            (Expectation::Forward, Kind::Dividend, &figures.forwards),
+        ] {
+            let mut percents: Vec<Decimal> = changes.iter().map(|(percent, _)| *percent).collect();
+            let median = median(&mut percents).filter(|_| changes.len() >= MIN_SECURITIES);
+            let sizes = changes.iter().map(|(percent, text)| (percent.abs(), text.clone()));
+            let sizes: Vec<(Decimal, String)> = sizes.collect();
+            self.add(expectation, kind, median.unwrap_or_default().abs(), largest(&sizes));
+        }
+        let (repeated, moved) = (figures.repeated.len(), figures.moves.len());
+        let share_repeated =
+            if moved < MIN_SECURITIES { Decimal::ZERO } else { share(repeated as u64, moved as u64) };
+        self.add(Expectation::Repeated, Kind::Price, share_repeated, figures.repeated.clone());
+        let stopped = share(figures.stopped.len() as u64, found.compared);
+        self.add(Expectation::Status, Kind::Dividend, stopped, figures.stopped.clone());
+        let LoadedRows { rows, rejects, .. } = &effect.loaded;
+        let (refused, rows) = (rejects + found.quarantined.added, rows.values().sum::<u64>() + rejects);
+        let quarantined = found.quarantined.first.iter();
+        let quarantined = quarantined.map(|row| format!("{}: {}", row.symbol, row.message)).collect();
+        self.add(Expectation::Rejected, Kind::Reject, share(refused, rows), quarantined);
+        let mut replaced: BTreeMap<Kind, Vec<(u64, String)>> = BTreeMap::new();
+        for replacement in found.replaced.iter().filter(|replacement| replacement.source == source) {
+            let (of, rows) = (&replacement.replaced, replacement.rows);
+            let text = format!("{rows} rows of {of}: {}", replacement.first.join(", "));
+            replaced.entry(replacement.kind).or_default().push((rows, text));
+        }
+        for (kind, sources) in replaced {
+            let rows: u64 = sources.iter().map(|(rows, _)| rows).sum();
+            self.add(Expectation::Replaced, kind, rows.into(), largest(&sources));
+        }
+    }
+}
+
+fn percent(count: u64, of: u64) -> Decimal {
+    let percent = Decimal::from(count) * Decimal::ONE_HUNDRED;
+    percent.checked_div(of.into()).unwrap_or_default()
+}
+
+/// Percentage; 0 for a few cases.
+fn share(count: u64, of: u64) -> Decimal {
+    if count < MIN_CASES { Decimal::ZERO } else { percent(count, of) }
+}
+
+/// Texts, those with the largest size first.
+fn largest<T: Ord + Copy>(sizes: &[(T, String)]) -> Vec<String> {
+    let mut sorted: Vec<&(T, String)> = sizes.iter().collect();
+    sorted.sort_by_key(|(size, text)| (Reverse(*size), text));
+    sorted.into_iter().map(|(_, text)| text.clone()).collect()
+}

@@ -1,0 +1,218 @@
+//! Expectations of the gate: limits for the effect of a load. A load that does not meet one of them is held.
+
+use std::fmt;
+
+use rust_decimal::Decimal;
+use serde::{Deserialize, Serialize};
+
+use crate::decimal::ExactDecimal;
+use crate::event::Kind;
+use crate::text_enum;
+
+text_enum! {
+    /// Measured property of a load that has a limit.
+    pub enum Expectation {
+        /// Securities or rows of the load, in percent of the earlier loads of the same file name.
+        Coverage = "coverage",
+        /// Rows of the load, in percent of the median of the last twenty loads of the same file name.
+        Rows = "rows",
+        /// Sessions from the newest session of the last load of the same file name to that of the load.
+        Session = "session",
+        /// Values from before the newest ten sessions that the load changes, in percent.
+        Changed = "changed",
+        /// Securities whose values the load multiplies by one factor.
+        Factor = "factor",
+        /// Securities of which the load changes more than half of the values from before the newest ten sessions.
+        Rewritten = "rewritten",
+        /// Median change of the closes in the newest session, in percent.
+        Move = "move",
+        /// Securities with the close and volume of the session before, in percent.
+        Repeated = "repeated",
+        /// Securities whose dividend status becomes lapsed, suspended or unknown, in percent.
+        Status = "status",
+        /// Median change of the forward dividends that change, in percent.
+        Forward = "forward",
+        /// Rows that are rejected or quarantined, in percent.
+        Rejected = "rejected",
+        /// Rows of other sources that are no longer used.
+        Replaced = "replaced",
+        /// Securities that an earlier held load of the same source contains too.
+        Behind = "behind",
+    }
+}
+
+impl Expectation {
+    /// Limit without a setting.
+    pub fn default_limit(self) -> Decimal {
+        Decimal::from(match self {
+            Self::Coverage => 90,
+            Self::Rows | Self::Repeated => 50,
+            Self::Replaced => 20,
+            Self::Move | Self::Forward => 10,
+            Self::Rejected => 5,
+            Self::Session | Self::Changed | Self::Status => 1,
+            Self::Factor | Self::Rewritten | Self::Behind => 0,
+        })
+    }
+
+    /// Meaning of the measured value.
+    pub fn meaning(self) -> &'static str {
+        match self {
+            Self::Coverage => "% of the securities or rows of earlier files of this name",
+            Self::Rows => "% of the usual rows of files of this name",
+            Self::Session => "sessions since the last file of this name",
+            Self::Changed => "% of the values from before the newest ten sessions change",
+            Self::Factor => "securities with values multiplied by one factor",
+            Self::Rewritten => "securities with most of their earlier values changed",
+            Self::Move => "% median change of the newest closes",
+            Self::Repeated => "% of the securities repeat the session before",
+            Self::Status => "% of the securities become lapsed, suspended or unknown",
+            Self::Forward => "% median change of the changed forward dividends",
+            Self::Rejected => "% of the rows are rejected or quarantined",
+            Self::Replaced => "rows of other sources are no longer used",
+            Self::Behind => "securities wait for an earlier held load",
+        }
+    }
+
+    /// True if the value may be as large as the limit; false if it must not be smaller.
+    fn is_maximum(self) -> bool {
+        !matches!(self, Self::Coverage | Self::Rows)
+    }
+}
+
+/// Maximum number of examples of a check.
+const MAX_EXAMPLES: usize = 3;
+
+/// Measured value of a load, compared with its limit.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ExpectationCheck {
+    /// Measured property.
+    pub expectation: Expectation,
+    /// Kind of the rows.
+    pub kind: Kind,
+    /// Measured value.
+    pub value: ExactDecimal,
+    /// Limit; null if the expectation is off.
+    pub limit: Option<ExactDecimal>,
+    /// True if the value is within the limit.
+    pub met: bool,
+    /// Worst examples, at most three.
+    pub first: Vec<String>,
+}
+
+impl ExpectationCheck {
+    /// Compares a value with a limit. `examples` begin with the worst one.
+    pub fn new(
+        expectation: Expectation,
+        kind: Kind,
+        value: Decimal,
+        limit: Option<Decimal>,
+        mut examples: Vec<String>,
+    ) -> Self {
+        examples.truncate(MAX_EXAMPLES);
+        let is_met = |limit| match (expectation, expectation.is_maximum()) {
+            // A file without a new session repeats an earlier one.
+            (Expectation::Session, _) => value >= Decimal::ONE && value <= limit,
+            (_, true) => value <= limit,
+            (_, false) => value >= limit,
+        };
+        let met = limit.is_none_or(is_met);
+        let (value, limit) = (ExactDecimal(value.round_dp(2).normalize()), limit.map(ExactDecimal));
+        Self { expectation, kind, value, limit, met, first: examples }
+    }
+}
+
+impl fmt::Display for ExpectationCheck {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { expectation, kind, value, limit, .. } = self;
+        write!(f, "{expectation} of {kind}: {value} {}", expectation.meaning())?;
+        match (limit, expectation) {
+            (None, _) => f.write_str(" (off)"),
+            (Some(limit), Expectation::Session) => write!(f, " (limit: 1 to {limit})"),
+            (Some(limit), _) if expectation.is_maximum() => write!(f, " (limit: at most {limit})"),
+            (Some(limit), _) => write!(f, " (limit: at least {limit})"),
+        }
+    }
+}
+
+/// Result of the gate for one load.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GateVerdict {
+    /// Id of the run.
+    pub run: String,
+    /// True if all expectations are met.
+    pub met: bool,
+    /// All checks, those that are not met first.
+    pub checks: Vec<ExpectationCheck>,
+}
+
+impl GateVerdict {
+    /// Verdict about the run from its checks.
+    pub fn new(run: String, mut checks: Vec<ExpectationCheck>) -> Self {
+        checks.sort_by_key(|check| check.met);
+        Self { run, met: checks.iter().all(|check| check.met), checks }
+    }
+
+    /// Checks that are not met.
+    pub fn failed(&self) -> impl Iterator<Item = &ExpectationCheck> {
+        self.checks.iter().filter(|check| !check.met)
+    }
+
+    /// Lines of the verdict for people: each check with its examples, if it is not met.
+    pub fn lines(&self) -> Vec<String> {
+        let head = match self.failed().count() {
+            0 => format!("gate: all {} expectations are met", self.checks.len()),
+            failed => format!("gate: {failed} of {} expectations are not met", self.checks.len()),
+        };
+        let mut lines = vec![head];
+        for check in &self.checks {
+            let mark = if check.met { "ok" } else { "NOT MET" };
+            lines.push(format!("  {mark:<8}{check}"));
+            let examples = check.first.iter().filter(|_| !check.met);
+            lines.extend(examples.map(|example| format!("          {example}")));
+        }
+        lines
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_are_inclusive_and_can_be_off() {
+        use Expectation::*;
+        let is_met = |expectation, value: i64, limit: Option<i64>| {
+            let [value, limit] = [Some(value), limit].map(|number| number.map(Decimal::from));
+            ExpectationCheck::new(expectation, Kind::Price, value.unwrap(), limit, Vec::new()).met
+        };
+        assert!(is_met(Coverage, 90, Some(90)) && !is_met(Coverage, 89, Some(90)));
+        assert!(is_met(Changed, 1, Some(1)) && !is_met(Changed, 2, Some(1)) && is_met(Changed, 2, None));
+        assert!(is_met(Session, 1, Some(1)) && !is_met(Session, 0, Some(1)) && !is_met(Session, 2, Some(1)));
+    }
+
+    #[test]
+    fn a_verdict_begins_with_what_is_not_met() {
+        let check = |expectation, value: i64| {
+            let limit = Some(Expectation::default_limit(expectation));
+            let examples = ["KO", "PEP", "MO", "SPY"].map(str::to_owned).to_vec();
+            ExpectationCheck::new(expectation, Kind::Price, value.into(), limit, examples)
+        };
+        let verdict = GateVerdict::new(
+            "r".to_owned(),
+            vec![check(Expectation::Move, 2), check(Expectation::Coverage, 10)],
+        );
+        assert!(!verdict.met);
+        assert_eq!(
+            verdict.lines(),
+            [
+                "gate: 1 of 2 expectations are not met",
+                "  NOT MET coverage of price: 10 % of the securities or rows of earlier files of this name (limit: at least 90)",
+                "          KO",
+                "          PEP",
+                "          MO",
+                "  ok      move of price: 2 % median change of the newest closes (limit: at most 10)",
+            ]
+        );
+    }
+}

@@ -1,0 +1,165 @@
+//! Tests of `ingest load --gate`: a load that does not meet the expectations of its source is held.
+
+mod daily_market;
+mod planted_faults;
+
+use anyhow::{Context, Result, ensure};
+use harness::{Daemon, Program, TestApp, eventually};
+use serde_json::{Value, json};
+
+use crate::generations::PATIENCE;
+use crate::log_copies::messages;
+use crate::process_kills::killed_at;
+use daily_market::{DailyMarket, day_file};
+
+/// Starts the projector, and waits until it follows the log.
+async fn follow(app: &TestApp) -> Result<Daemon> {
+    let projector = app.spawn(Program::Projector, &["run"]).await?;
+    let follows = "select holder is not null from control.fact_sets where name = 'facts'";
+    eventually(PATIENCE, async || {
+        ensure!(app.sql_value::<bool>(follows).await?, "the projector has no lease yet");
+        Ok(())
+    })
+    .await?;
+    Ok(projector)
+}
+
+/// Waits until the served tables contain the whole log.
+async fn caught_up(app: &TestApp) -> Result<()> {
+    eventually(PATIENCE, async || {
+        let (end, at) =
+            (messages(app).await?.len(), app.sql_value::<i64>("select sequence from read_g1.version").await?);
+        ensure!(i64::try_from(end)? == at, "the tables are at {at} of {end}");
+        Ok(())
+    })
+    .await
+}
+
+/// Load of one file through the gate, with its exit code.
+async fn gated(app: &TestApp, path: &str, more: &[&str]) -> Result<(Value, i32)> {
+    let arguments = [&["load", path, "--source", "test", "--gate", "--json"][..], more].concat();
+    let output = app.ingest(&arguments).await?;
+    Ok((output.json().with_context(|| output.stderr.clone())?, output.code))
+}
+
+/// Names of the expectations that a verdict does not meet.
+fn failed(verdict: &Value) -> Vec<&str> {
+    let checks = verdict["checks"].as_array().into_iter().flatten();
+    checks
+        .filter(|check| check["met"] == json!(false))
+        .filter_map(|check| check["expectation"].as_str())
+        .collect()
+}
+
+async fn newest(app: &TestApp) -> Result<String> {
+    app.sql_value("select max(price_date)::text from read_g1.metrics").await
+}
+
+#[tokio::test]
+async fn a_load_is_served_if_it_meets_all_expectations_and_held_otherwise() -> Result<()> {
+    let app = TestApp::start().await?;
+    let market = DailyMarket::load(&app, 40, 2, 6).await?;
+    let _projector = follow(&app).await?;
+    let [first, second, third, ..] = market.days.as_slice() else { anyhow::bail!("too few days") };
+    let path = day_file(&app, first.0, &first.1)?;
+    let (summary, code) = gated(&app, &path, &[]).await?;
+    assert_eq!(
+        (code, &summary["gate"]["met"], &summary["held"]),
+        (0, &json!(true), &Value::Null),
+        "{summary}"
+    );
+    caught_up(&app).await?;
+    assert_eq!(newest(&app).await?, first.0.to_string());
+
+    // A dry run has the verdict of the load, and publishes nothing.
+    let wrong: Vec<String> = second.1.iter().take(4).cloned().collect();
+    let path = day_file(&app, second.0, &wrong)?;
+    let (tried, code) = gated(&app, &path, &["--dry-run"]).await?;
+    assert_eq!((code, failed(&tried["gate"])), (4, vec!["coverage"]), "{tried}");
+    let (summary, code) = gated(&app, &path, &[]).await?;
+    assert_eq!((code, failed(&summary["gate"])), (4, vec!["coverage"]), "{summary}");
+    let run = summary["run"].as_str().context("a run")?;
+    assert_eq!(newest(&app).await?, first.0.to_string());
+    let listed = app.ingest(&["runs", run]).await?.success()?.stdout;
+    assert!(listed.contains("held by ingest load --gate (gate: coverage of price: 10"), "{listed}");
+    let text = app.ingest(&["load", &path, "--source", "test", "--gate"]).await?;
+    let release = format!("→ to serve it: ingest release {run}");
+    for line in ["NOT MET coverage of price", "is missing", &release, "→ to discard it: ingest undo"] {
+        assert!(text.code == 4 && text.stdout.contains(line), "{line} in {}", text.stdout);
+    }
+    assert_eq!(text.stdout.matches("is missing").count(), 3, "three examples: {}", text.stdout);
+
+    // A later load of the same securities waits behind the held one.
+    let path = day_file(&app, third.0, &third.1)?;
+    let (behind, code) = gated(&app, &path, &[]).await?;
+    assert_eq!((code, failed(&behind["gate"])), (4, vec!["behind"]), "{behind}");
+    // Without this limit, the day is served.
+    app.projector(&["expect", "set", "test", "price", "behind", "off"]).await?.success()?;
+    let limits = app.projector(&["expect", "list", "--json"]).await?.success()?.json()?;
+    assert_eq!(limits["set"][0]["limit_value"], Value::Null, "{limits}");
+    let (summary, code) = gated(&app, &path, &[]).await?;
+    assert_eq!((code, &summary["gate"]["met"]), (0, &json!(true)), "{summary}");
+    caught_up(&app).await?;
+    assert_eq!(newest(&app).await?, third.0.to_string());
+    app.projector(&["expect", "reset", "test"]).await?.success()?;
+    let limits = app.projector(&["expect", "list", "--json"]).await?.success()?.json()?;
+    assert_eq!(limits["set"], json!([]));
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_load_is_held_without_a_projector_and_after_a_kill() -> Result<()> {
+    let app = TestApp::start().await?;
+    let market = DailyMarket::load(&app, 20, 1, 4).await?;
+    let [first, second, ..] = market.days.as_slice() else { anyhow::bail!("too few days") };
+    let path = day_file(&app, first.0, &first.1)?;
+    let (summary, code) = gated(&app, &path, &[]).await?;
+    let error = summary["gate"]["error"].as_str().context("an error")?;
+    assert!(code == 4 && summary["held"] == json!(true) && error.contains("cannot compare"), "{summary}");
+    app.catch_up().await?;
+    let run = summary["run"].as_str().context("a run")?;
+    let verdict = app.projector(&["gate", run, "--json"]).await?.success()?.json()?;
+    assert_eq!(verdict["met"], json!(true), "{verdict}");
+    app.ingest(&["release", run]).await?.success()?;
+    app.catch_up().await?;
+    assert_eq!(newest(&app).await?, first.0.to_string());
+
+    let _projector = follow(&app).await?;
+    let path = day_file(&app, second.0, &second.1)?;
+    let arguments = ["load", &path, "--source", "test", "--gate"];
+    assert!(killed_at(&app, Program::Ingest, &arguments, "gate.judged", 1).await?);
+    caught_up(&app).await?;
+    assert_eq!(newest(&app).await?, first.0.to_string());
+    let (summary, code) = gated(&app, &path, &[]).await?;
+    assert_eq!(
+        (code, &summary["already_loaded"], &summary["held"]),
+        (0, &json!(true), &Value::Null),
+        "{summary}"
+    );
+    caught_up(&app).await?;
+    assert_eq!(newest(&app).await?, second.0.to_string());
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_watched_file_is_held_with_a_report() -> Result<()> {
+    let app = TestApp::start().await?;
+    let market = DailyMarket::load(&app, 20, 1, 4).await?;
+    let [first, second, ..] = market.days.as_slice() else { anyhow::bail!("too few days") };
+    let _projector = follow(&app).await?;
+    let (_, code) = gated(&app, &day_file(&app, first.0, &first.1)?, &[]).await?;
+    assert_eq!(code, 0);
+    let folder = app.folder().join("watched");
+    std::fs::create_dir(&folder)?;
+    let path = day_file(&app, second.0, &second.1[..2])?;
+    std::fs::rename(&path, folder.join("prices-2.csv"))?;
+    let watched = folder.display().to_string();
+    let arguments = ["watch", &watched, "--source", "test", "--gate", "--once", "--settle", "0s"];
+    let output = app.ingest(&arguments).await?;
+    assert_eq!(output.code, 1, "{}", output.stderr);
+    let report = std::fs::read_to_string(folder.join("done/prices-2.csv.reason.txt"))?;
+    assert!(report.contains("NOT MET coverage") && report.contains("ingest release"), "{report}");
+    caught_up(&app).await?;
+    assert_eq!(newest(&app).await?, first.0.to_string());
+    Ok(())
+}
