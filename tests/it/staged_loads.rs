@@ -1,10 +1,11 @@
 //! Tests of `ingest load --stage`: nothing of a held run is served before its release, and everything of it afterwards.
 
-use anyhow::{Context, Result};
-use harness::{Program, Servers, TestApp};
+use anyhow::{Context, Result, ensure};
+use harness::{Program, Servers, TestApp, eventually};
 use serde_json::{Value, json};
 
-use crate::generations::answer;
+use crate::generations::{PATIENCE, answer};
+use crate::metrics::scrape;
 use crate::process_kills::{failpoints, killed_at};
 use crate::undo::{applied_market, equal_tables, load, tables, wrong_feed};
 
@@ -138,5 +139,37 @@ async fn a_later_correction_of_a_held_row_stays_after_the_release() -> Result<()
     restored.ingest(&["release", run_of(&other)?]).await?.success()?;
     app.ingest(&["release", run_of(&other)?]).await?.success()?;
     assert_eq!(price(&restored).await?, price(&app).await?);
+    Ok(())
+}
+
+#[tokio::test]
+async fn held_runs_are_counted_and_make_no_feed_younger() -> Result<()> {
+    let app = TestApp::start().await?;
+    let row = |day: &str| format!("symbol,date,close\nKO,{day},60\n");
+    load(&app, "first", &[("prices.csv", row("2024-03-14"))]).await?;
+    let staged = stage(&app, "test", "prices-2.csv", &row("2024-03-15")).await?;
+    let address = app.free_address()?;
+    let _projector = app.spawn_with(Program::Projector, &["run"], &[("METRICS_LISTEN", &address)]).await?;
+    let session = "dds_feed_last_session_timestamp_seconds{kind=\"price\",source=\"test\"}";
+    let shows = async |runs: f64, day: &str| {
+        let day: chrono::NaiveDate = day.parse()?;
+        let midnight = day.and_time(chrono::NaiveTime::MIN).and_utc().timestamp();
+        eventually(PATIENCE, async || {
+            let seen = scrape(&address).await?;
+            let (held, newest) = (seen.value("dds_held_runs{source=\"test\"}")?, seen.value(session)?);
+            ensure!(held == runs && newest as i64 == midnight, "{held} {newest}");
+            Ok(())
+        })
+        .await
+    };
+    shows(1.0, "2024-03-14").await?;
+    let freshness = async || app.ingest(&["freshness", "--at", "2024-03-15T12:00:00Z", "--json"]).await;
+    let found = freshness().await?;
+    let (held, feed) = (&found.json()?["held"], &found.json()?["feeds"][0]);
+    assert_eq!((found.code, &held[0]["run"]), (1, &staged["run"]), "{}", found.stdout);
+    assert_eq!((&held[0]["reason"], &feed["newest"]), (&json!("staged"), &json!("2024-03-14")));
+    app.ingest(&["release", run_of(&staged)?]).await?.success()?;
+    shows(0.0, "2024-03-15").await?;
+    assert_eq!((freshness().await?.code, freshness().await?.json()?["held"].clone()), (0, Value::Null));
     Ok(())
 }

@@ -7,7 +7,7 @@ use chrono::{DateTime, NaiveDate, NaiveTime, TimeDelta, TimeZone, Utc};
 use chrono_tz::America::New_York;
 use clap::Args;
 use event_log::stream::StreamSettings;
-use market::event::{Kind, RunState};
+use market::event::{Kind, RunChange, RunState, RunVisibility};
 use market::metrics::calendar::{is_session, new_york_date, sessions_between};
 use serde::Serialize;
 use telemetry::table::{Column, ListArgs, Table};
@@ -21,10 +21,10 @@ use crate::normalize::parse_duration;
 ///
 /// The age of prices and sessions is the time since the end of their newest day. The age of other kinds is the time
 /// since their last load. Only the hours of trading days count: a price of Friday has age 0 on Sunday, and 10 hours on
-/// Monday at 10:00 in New York. Undone runs are ignored.
+/// Monday at 10:00 in New York. Undone runs and held runs are ignored; held runs are listed.
 ///
-/// Exit codes: 0 all feeds are fresh; 1 some are older than --warn; 2 some are older than --error, or nothing was
-/// loaded; 3 NATS unreachable.
+/// Exit codes: 0 all feeds are fresh; 1 some are older than --warn, or a run is held; 2 some are older than --error, or
+/// nothing was loaded; 3 NATS unreachable.
 #[derive(Debug, Clone, Args)]
 pub struct FreshnessArgs {
     /// Name of the feed; default: all feeds
@@ -89,6 +89,9 @@ pub struct FreshnessReport {
     pub at: DateTime<Utc>,
     /// Ages of the feeds, sorted by source and kind. Empty if no run matches the arguments.
     pub feeds: Vec<FeedAge>,
+    /// Last changes of the runs that are held. Absent without held runs.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub held: Vec<RunChange>,
     /// All sources of the log, if no feed matches the requested source; otherwise empty.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub known_sources: Vec<String>,
@@ -125,10 +128,16 @@ pub async fn check_freshness(
         .filter(|((source, _), _)| wanted(source))
         .map(|((source, kind), (newest, loaded))| FeedAge::new(args, source, *kind, *newest, *loaded, at))
         .collect();
+    let mut sources: BTreeMap<&str, &str> = BTreeMap::new();
+    sources.extend(runs.manifests().map(|run| (run.run.as_str(), run.source.as_str())));
+    let held = sources.iter().filter(|(_, source)| wanted(source));
+    let held = held.filter_map(|(run, _)| runs.states.last_change(run));
+    let held = held.filter(|change| change.new_state == RunVisibility::Held).cloned().collect();
     let mut known_sources: Vec<String> = newest.keys().map(|(source, _)| (*source).to_owned()).collect();
     known_sources.dedup();
     Ok(FreshnessReport {
         at,
+        held,
         known_sources: if feeds.is_empty() { known_sources } else { Vec::new() },
         feeds,
     })
@@ -166,10 +175,11 @@ impl FeedAge {
 }
 
 impl FreshnessReport {
-    /// Exit code: 0 fresh, 1 warning, 2 error or no feed to evaluate.
+    /// Exit code: 0 fresh, 1 warning or a held run, 2 error or no feed to evaluate.
     pub fn exit_code(&self) -> u8 {
         let judged = self.feeds.iter().filter(|feed| feed.judged);
-        judged.map(|feed| feed.verdict as u8).max().unwrap_or(FreshnessVerdict::Error as u8)
+        let oldest = judged.map(|feed| feed.verdict as u8).max().unwrap_or(FreshnessVerdict::Error as u8);
+        oldest.max(u8::from(!self.held.is_empty()))
     }
 
     /// Prints the feeds as a table. Verdicts that affect the exit code are in capitals.
@@ -206,6 +216,9 @@ impl FreshnessReport {
         match judged.as_str() {
             "" => table.add_note("the exit code is 2: no feed has a kind that --kind names"),
             judged => table.add_note(&format!("the exit code follows {judged}")),
+        }
+        for RunChange { run, reason, .. } in &self.held {
+            table.add_note(&format!("held: run {run} ({reason}); ingest release {run} or ingest undo {run}"));
         }
         match self.known_sources.join(", ").as_str() {
             "" => table.print("no feeds: the log is empty; ingest load FILE --source NAME loads a file"),

@@ -1,4 +1,4 @@
--- Row count and age of every feed and kind, including rejects.
+-- Row count and age of every feed and kind, including rejects. Runs that are held or excluded do not make a feed younger.
 with brought as (
   select source, kind, sum(rows)::bigint as rows from frames where kind <> 'run' group by source, kind
 ), loaded as (
@@ -6,7 +6,9 @@ with brought as (
          max((manifest ->> 'observed_at')::timestamptz) as loaded,
          max((manifest -> 'newest' ->> (frames ->> 'kind'))::date) as newest
   from runs, json_array_elements(manifest -> 'frames') as frames
-  where state = 'completed'
+  where state = 'completed' and coalesce((
+    select c.state from run_changes c where c.run = runs.run order by c.sequence desc limit 1
+  ), 'visible') = 'visible'
   group by 1, 2
 )
 select b.source, b.kind, b.rows, l.loaded, l.newest

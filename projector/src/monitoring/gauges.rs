@@ -29,6 +29,7 @@ pub(crate) struct Gauges {
     pub(crate) dead_letters: IntGaugeVec,
     pub(crate) quarantined: IntGaugeVec,
     pub(crate) generation: IntGaugeVec,
+    pub(crate) held_runs: IntGaugeVec,
     pub(crate) market_session: IntGauge,
     pub(crate) feed_load: IntGaugeVec,
     pub(crate) feed_session: IntGaugeVec,
@@ -77,6 +78,11 @@ impl Gauges {
                 "dds_generation_info",
                 "Generations of read tables; the served generation has the state served.",
                 &["generation", "method_version", "state"],
+            )?,
+            held_runs: gauges(
+                "dds_held_runs",
+                "Loads of the source that wait for a release or an undo. Nothing of them is served.",
+                &["source"],
             )?,
             market_session: gauge(
                 "dds_market_last_session_timestamp_seconds",

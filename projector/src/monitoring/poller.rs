@@ -24,6 +24,7 @@ const GENERATIONS: &str = include_str!("../../queries/generations_list.sql");
 const SERVED: &str = include_str!("../../queries/metrics/served.sql");
 const DEAD_LETTERS: &str = include_str!("../../queries/metrics/dead_letters.sql");
 const QUARANTINED: &str = include_str!("../../queries/metrics/quarantined.sql");
+const HELD_RUNS: &str = include_str!("../../queries/metrics/held_runs.sql");
 const FEEDS: &str = include_str!("../../queries/metrics/feeds.sql");
 
 const POLL_INTERVAL: Duration = Duration::from_secs(5);
@@ -102,6 +103,12 @@ impl PollState {
             let reasons = QuarantineReason::ALL.iter().map(|reason| reason.as_str());
             poll_counts(client, QUARANTINED, &gauges.quarantined, reasons).await?;
             poll_feeds(client, gauges).await?;
+            for row in client.query(HELD_RUNS, &[]).await? {
+                gauges
+                    .held_runs
+                    .with_label_values(&[row.try_get::<_, &str>("source")?])
+                    .set(row.try_get("runs")?);
+            }
             self.state = state;
         }
         Ok(())
