@@ -66,6 +66,7 @@ async fn after_both_servers_are_gone_every_answer_is_as_it_was() -> Result<()> {
     let world = World::start().await?;
     let app = &world.app;
     app.projector(&["policy", "set", "price", "test", "--rank", "9"]).await?.success()?;
+    app.projector(&["expect", "set", "test", "price", "move", "12.5"]).await?.success()?;
     // After these commands, the API serves the second generation of the read tables. Every response contains the number
     // of the generation.
     app.projector(&["rebuild"]).await?.success()?;
@@ -100,8 +101,8 @@ async fn after_both_servers_are_gone_every_answer_is_as_it_was() -> Result<()> {
     }
     let of_account = "select string_agg(action, ',' order by id) from accounts.audit";
     assert_eq!(restored.sql_value::<String>(of_account).await?, app.sql_value::<String>(of_account).await?);
-    let policy = "select count(*) from control.source_policy";
-    assert_eq!(restored.sql_value::<i64>(policy).await?, app.sql_value::<i64>(policy).await?);
+    let settings = "select (select count(*) from control.source_policy) || ' ' || (select sum(limit_value) from control.expectations)";
+    assert_eq!(restored.sql_value::<String>(settings).await?, app.sql_value::<String>(settings).await?);
 
     // New accounts get ids after the restored ones, and new loads are applied.
     restored.create_account("new@example.com", "free").await?;

@@ -154,9 +154,14 @@ async fn a_watched_file_is_held_with_a_report() -> Result<()> {
     let path = day_file(&app, second.0, &second.1[..2])?;
     std::fs::rename(&path, folder.join("prices-2.csv"))?;
     let watched = folder.display().to_string();
-    let arguments = ["watch", &watched, "--source", "test", "--gate", "--once", "--settle", "0s"];
-    let output = app.ingest(&arguments).await?;
+    // Files that are refused leave no held run.
+    std::fs::write(folder.join("prices-3.csv"), "symbol,date,close\nKO,someday,1\n")?;
+    let arguments = ["watch", &watched, "--source", "test", "--once", "--settle", "0s"];
+    let output = app.run(Program::Ingest, &arguments, &[("INGEST_GATE", "1")]).await?;
     assert_eq!(output.code, 1, "{}", output.stderr);
+    assert!(folder.join("refused/prices-3.csv").exists());
+    let held = app.ingest(&["freshness", "--json"]).await?.json()?["held"].clone();
+    assert_eq!(held.as_array().map(Vec::len), Some(1), "{held}");
     let report = std::fs::read_to_string(folder.join("done/prices-2.csv.reason.txt"))?;
     assert!(report.contains("NOT MET coverage") && report.contains("ingest release"), "{report}");
     caught_up(&app).await?;

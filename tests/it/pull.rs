@@ -93,10 +93,13 @@ async fn symbols_are_fetched_from_where_the_log_says() -> Result<()> {
     // A pull on another machine has another folder, but it reads the bookmarks from the same log.
     let (code, again) = pull(&app, &[&manifest, "--symbols", "KO,BRK.B", "--folder", "elsewhere"]).await?;
     assert_eq!((code, &again["rows"]), (0, &json!({})), "{again}");
+    // With the gate and without a projector, the rows of a new symbol are held.
+    let (code, gated) = pull(&app, &[&manifest, "--symbols", "PEP", "--gate"]).await?;
+    assert_eq!((code, &gated["held"]), (1, &gated["runs"]), "{gated}");
     assert_eq!(vendor.asked()[2].query, "startDate=2024-03-10", "five days before the bookmark");
     // A pull also records its progress in the log. These records are listed only with `--all`, because they are not
     // loads.
-    assert_eq!(runs(&app, &[]).await?.len(), 2);
+    assert_eq!(runs(&app, &[]).await?.len(), 4);
     let noted = runs(&app, &["--all"]).await?;
     assert!(noted.iter().any(|run| run["pull"]["bookmarks"]["prices/KO"]["through"] == TODAY), "{noted:?}");
     Ok(())

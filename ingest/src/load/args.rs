@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use chrono::{DateTime, NaiveDate, Utc};
 use clap::Args;
+use clap::builder::FalseyValueParser;
 use market::event::Kind;
 use market::metrics::calendar::new_york_date;
 use market::metrics::currency::Currency;
@@ -67,7 +68,7 @@ pub struct LoadArgs {
     /// Hold the rows, and serve them only if the load meets the expectations of its source (`projector expect list`).
     /// A load that does not is held until `ingest release RUN` or `ingest undo RUN`. Needs a running projector, the
     /// program `projector` in the same folder, and PROJECTOR_DATABASE_URL or DATABASE_URL
-    #[arg(long, env = "INGEST_GATE")]
+    #[arg(long, env = "INGEST_GATE", value_parser = FalseyValueParser::new())]
     pub gate: bool,
     /// Observation time of rows without one (RFC 3339); default: the time of the load
     #[arg(long, value_parser = parse_observation_time)]

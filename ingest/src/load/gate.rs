@@ -73,10 +73,29 @@ pub(crate) async fn judge_run(
     let result = ask_projector(&[run, "--wait", WAIT_SECONDS], settings).await;
     failpoint!("gate.judged");
     let new_state = if result.is_met() { RunVisibility::Visible } else { RunVisibility::Held };
-    let (run, reason, operator) = (run.to_owned(), result.reason(), "ingest load --gate".to_owned());
+    change_state([run, source], new_state, result.reason(), settings).await?;
+    Ok(result)
+}
+
+/// Ends the hold of a run whose files were refused. The run has no rows.
+pub(crate) async fn release_empty_run(
+    run: &str,
+    source: &str,
+    settings: &StreamSettings,
+) -> Result<(), LoadError> {
+    change_state([run, source], RunVisibility::Visible, "gate: no rows".to_owned(), settings).await
+}
+
+async fn change_state(
+    [run, source]: [&str; 2],
+    new_state: RunVisibility,
+    reason: String,
+    settings: &StreamSettings,
+) -> Result<(), LoadError> {
+    let (run, operator) = (run.to_owned(), "ingest load --gate".to_owned());
     let change = RunChange { run, new_state, reason, at: now(), operator };
     publish_change(&Log::open_existing(settings).await?, source, change).await?;
-    Ok(result)
+    Ok(())
 }
 
 /// Compares the rows of a dry run with the expectations.

@@ -11,7 +11,7 @@ use telemetry::Shutdown;
 
 use crate::format::ReaderOptions;
 use crate::load::file_list::FileReport;
-use crate::load::gate::judge_run;
+use crate::load::gate::{judge_run, release_empty_run};
 use crate::load::input::{LoadInput, identify_inputs};
 use crate::load::progress::LoadProgress;
 use crate::load::publication::LoadError;
@@ -61,7 +61,11 @@ pub async fn load(
             run.run_dry(settings, &mut summary).await?
         } else {
             run.publish(settings, &mut summary).await?;
-            if args.gate && !args.stage && summary.held {
+            let is_judged = args.gate && !args.stage && summary.held;
+            if is_judged && summary.exit_code() == 2 {
+                release_empty_run(&summary.run, &summary.source, settings).await?;
+                summary.held = false;
+            } else if is_judged {
                 let result = judge_run(&summary.run, &summary.source, settings).await?;
                 summary.held = !result.is_met();
                 summary.gate = Some(result);

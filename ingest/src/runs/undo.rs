@@ -28,7 +28,7 @@ pub struct UndoArgs {
     change: ChangeArgs,
 }
 
-/// Releases a run: its rows are served again.
+/// Releases a run that is held or undone: its rows are served.
 ///
 /// Exit codes: 0 released; 2 the run does not exist, or is visible already; 3 NATS unreachable.
 #[derive(Debug, Clone, Args)]
