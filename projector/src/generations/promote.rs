@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use anyhow::{anyhow, bail, ensure};
 use clap::Args;
 use event_log::sequence::Sequence;
-use market::metrics::METHOD_VERSION;
+use market::metrics::{METHOD_VERSION, Rules};
 use market::row::{JsonColumn, NoticeCause};
 use serde::Serialize;
 use store::analysts::{self, analyst_schema};
@@ -163,18 +163,24 @@ async fn switch_served(
     }
     let renamed = RenamedSymbols::since_generation(transaction, from).await?;
     journal.record_renamed(&statements, &renamed).await?;
+    let (after, before) =
+        (load_generation_row(transaction, to).await?, load_generation_row(transaction, from).await?);
+    let cause =
+        if rules_of(&after)? == rules_of(&before)? { NoticeCause::Promotion } else { NoticeCause::Rule };
+    // A generation of another program may have rules that this program does not know.
+    let rules = Generation::from_row(&after).map_or(Rules::DEFAULT, |generation| generation.rules);
     let (as_of, _) = load_last_inputs(transaction).await?;
-    let rows = [load_generation_row(transaction, to).await?, load_generation_row(transaction, from).await?];
-    let [rules, rules_before] =
-        [Generation::from_row(&rows[0])?.rules, Generation::from_row(&rows[1])?.rules];
-    let method = |row: &Row| row.try_get::<_, String>("method_version");
-    let is_same = rules == rules_before && method(&rows[0])? == method(&rows[1])?;
-    let cause = if is_same { NoticeCause::Promotion } else { NoticeCause::Rule };
     write_notices(transaction, &journal, [as_of; 2], &rules, cause).await?;
     journal.promote_version(transaction).await?;
     transaction.execute(NOTIFY, &[&format!("{to}.0")]).await?;
     failpoint!("switch.flipped");
     Ok(())
+}
+
+/// Version of the rules of a generation, and its rule parameters.
+fn rules_of(row: &Row) -> Result<(String, BTreeMap<String, String>), tokio_postgres::Error> {
+    let JsonColumn(parameters) = row.try_get("rules")?;
+    Ok((row.try_get("method_version")?, parameters))
 }
 
 /// Serves the previous generation again. Fails if its tables are behind the log, unless `stale_ok` is true.
