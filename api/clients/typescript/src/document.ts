@@ -341,10 +341,9 @@ export interface paths {
          * Dividends received
          * @description Dividends that an owner received and will receive, from purchases and sales. The quantity of a payment is the
          *     sum of the transactions before the ex-date, carried through splits and mergers. Projected payments are included
-         *     and marked.
-         *     Received dividends are compared with the expected payments. Nothing of the request is stored. The body of at
-         *     most 1 MiB is JSON, CSV with the columns of a transaction and `amount`, or the transaction export of a broker:
-         *     DEGIRO, Fidelity, Interactive Brokers (Flex), Schwab, Trade Republic or Trading 212.
+         *     and marked. Received dividends are compared with the expected payments. Nothing of the request is stored. The
+         *     body of at most 1 MiB is JSON, CSV with the columns of a transaction and `amount`, or the transaction export of a
+         *     broker: DEGIRO, Fidelity, Interactive Brokers (Flex), Schwab, Trade Republic or Trading 212.
          *     `format=ics` is a calendar with an event for each ex-date and each payment date.
          */
         post: operations["portfolio_dividends"];
