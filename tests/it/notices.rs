@@ -190,6 +190,11 @@ async fn a_notice_has_both_rows_and_its_cause() -> Result<()> {
     }
     let numbers = market.stream("events=raised").await?;
     assert_eq!(numbers[0].data["after"]["amount"].to_string(), "0.55");
+    let more = market.stream("kinds=statuses&events=raised").await?;
+    assert!(
+        more.iter().any(|event| event.name == "raised") && more.iter().all(|event| event.name != "corrected")
+    );
+    assert!(market.stream("cause=policy").await?.is_empty());
     // Without a selection, a client that copies rows gets no notices.
     let rows = market.stream("symbols=RAISE").await?;
     assert!(rows.iter().all(|event| ["upsert", "delete"].contains(&event.name.as_str())), "{rows:?}");
@@ -234,6 +239,21 @@ async fn a_change_of_rules_or_policy_gives_a_notice_only_if_asked() -> Result<()
     assert!(market.words(&format!("events={ALL}")).await?.is_empty());
     let changed = market.words(&format!("events={ALL}&cause=rule,promotion")).await?;
     assert_eq!(changed, ["QUIET suspended"]);
+    Ok(())
+}
+
+#[tokio::test]
+async fn notices_before_a_rename_are_those_of_the_new_symbol_too() -> Result<()> {
+    let mut market = Market::start(&[]).await?;
+    let days = [("2023-12-08", "0.50"), ("2024-03-08", "0.50"), ("2024-06-10", "0.55")];
+    market.load(&days.map(|(day, amount)| dividend("OLDP", day, amount))).await?;
+    assert_eq!(market.words("events=raised").await?, ["OLDP raised"]);
+    let renamed = json!({ "former_symbols": [{ "symbol": "OLDP", "to": "2024-06-12" }] });
+    market.load(&[with(security("NEWP"), renamed)]).await?;
+    let expected = ["NEWP renamed", "OLDP raised"];
+    assert_eq!(market.words("events=raised,renamed&symbols=NEWP").await?, expected);
+    let text = market.feed("symbols=NEWP").await?.text();
+    assert!(text.contains("OLDP is renamed to NEWP") && text.contains("OLDP raised its dividend"), "{text}");
     Ok(())
 }
 

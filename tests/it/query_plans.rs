@@ -156,7 +156,7 @@ const HOT: [HotQuery; 42] = [
     hot("changes/lists", CHANGED_VALUES, CHANGED, 400),
     hot(
         "changes/notices",
-        "array['S7'], 5, true, 'S7', 'x', 101",
+        "array['S7'], 5, true, 'S7', 'x', 101, array['declared'], array['data'], false",
         &["notices_pkey", "notices_by_symbol"],
         25,
     ),

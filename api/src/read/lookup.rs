@@ -1,7 +1,7 @@
 //! Look-ups in the generation that a request uses. Each statement selects rows together with their data version. The
 //! rows and the version therefore come from the same snapshot.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use deadpool_postgres::{Object, Transaction};
 use market::identity::is_plain_symbol;
@@ -93,6 +93,17 @@ pub(crate) async fn resolve_symbols(
     generation: &ServedGeneration,
     symbols: &SymbolList,
 ) -> Result<Vec<Option<String>>, QueryError> {
+    let resolved = find_symbols(generation, symbols).await?;
+    let unknown = symbols.0.iter().zip(&resolved).filter(|(_, found)| found.is_none());
+    require_unshared(generation, unknown.map(|(symbol, _)| symbol)).await?;
+    Ok(resolved)
+}
+
+/// Finds the canonical symbols like [`resolve_symbols`]. An address of several listings is `None`.
+pub(crate) async fn find_symbols(
+    generation: &ServedGeneration,
+    symbols: &SymbolList,
+) -> Result<Vec<Option<String>>, QueryError> {
     let (places, candidates) = symbols.to_columns();
     let mut resolved = vec![None; symbols.0.len()];
     for row in run_query(generation, RESOLVE, &[&places, &candidates]).await? {
@@ -101,8 +112,6 @@ pub(crate) async fn resolve_symbols(
             *slot = Some(row.try_get("canonical")?);
         }
     }
-    let unknown = symbols.0.iter().zip(&resolved).filter(|(_, found)| found.is_none());
-    require_unshared(generation, unknown.map(|(symbol, _)| symbol)).await?;
     Ok(resolved)
 }
 
@@ -111,24 +120,34 @@ pub(crate) async fn require_unshared<'a>(
     generation: &ServedGeneration,
     unknown: impl IntoIterator<Item = &'a RequestedSymbol>,
 ) -> Result<(), QueryError> {
+    match find_shared(generation, unknown).await?.into_iter().next() {
+        Some(ambiguous) => Err(QueryError::AmbiguousSymbol(ambiguous.into())),
+        None => Ok(()),
+    }
+}
+
+/// Finds the symbols that are addresses of several listings. The symbols must be those that name no security.
+pub(crate) async fn find_shared<'a>(
+    generation: &ServedGeneration,
+    unknown: impl IntoIterator<Item = &'a RequestedSymbol>,
+) -> Result<Vec<AmbiguousSymbol>, QueryError> {
     let unknown: Vec<&RequestedSymbol> =
         unknown.into_iter().filter(|symbol| symbol.may_be_shared()).collect();
     if unknown.is_empty() {
-        return Ok(());
+        return Ok(Vec::new());
     }
     let (places, keys) = to_columns(unknown.iter().map(|symbol| &symbol.candidates));
-    let mut found: Option<(i32, Vec<Listing>)> = None;
+    let mut found: BTreeMap<usize, Vec<Listing>> = BTreeMap::new();
     for row in run_query(generation, LISTINGS, &[&places, &keys]).await? {
-        let place = row.try_get("ordinal")?;
-        let (first, listings) = found.get_or_insert_with(|| (place, Vec::new()));
-        if *first == place {
-            listings.push(Listing::from_row(&row)?);
+        let place: i32 = row.try_get("ordinal")?;
+        if let Ok(place) = usize::try_from(place) {
+            found.entry(place).or_default().push(Listing::from_row(&row)?);
         }
     }
-    let Some((place, listings)) = found else { return Ok(()) };
-    let symbol = usize::try_from(place).ok().and_then(|place| unknown.get(place));
-    let ambiguous = symbol.map(|symbol| AmbiguousSymbol { symbol: (*symbol).clone(), listings });
-    ambiguous.map_or(Ok(()), |ambiguous| Err(QueryError::AmbiguousSymbol(ambiguous.into())))
+    let shared = found.into_iter().filter_map(|(place, listings)| {
+        unknown.get(place).map(|symbol| AmbiguousSymbol { symbol: (*symbol).clone(), listings })
+    });
+    Ok(shared.collect())
 }
 
 /// Replaces identifiers and markets by the symbols of the security that has them now, because earlier versions are

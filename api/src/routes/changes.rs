@@ -33,14 +33,15 @@ parameters! {
         /// Comma-separated symbols (at most 50). Without the list, the stream has the changes of the whole market
         /// (Professional only).
         symbols: Option<SymbolList> = reader.read_symbols(50),
-        /// Kinds of changes, comma-separated. Default: all but `notices`; with `events`, only `notices`.
+        /// Kinds of changes, comma-separated. Default: all but `notices`. `events`, `cause` and `backfill` add `notices` to
+        /// the given kinds; without given kinds, they select only `notices`.
         kinds: Option<Vec<ChangeKind>> = reader.read_words("kinds", ChangeKind::ALL),
         /// Events of the notices, comma-separated. Default: all.
         events: Option<Vec<NoticeEvent>> = reader.read_words("events", NoticeEvent::ALL),
         /// Causes of the notices, comma-separated. Default: `data`.
         cause: Option<Vec<NoticeCause>> = reader.read_words("cause", NoticeCause::ALL),
         /// If true, notices of events are included that were more than ten sessions old when they became known.
-        backfill: bool = reader.read_bool_or("backfill", false),
+        backfill: Option<bool> = reader.read_bool("backfill"),
         /// Start of the stream: `meta.sync_from` of a response, the id of a stream event, an instant (RFC 3339) by the
         /// clock of the service, or a day, which means its start in New York. Only changes after this point are sent.
         /// Default: now. The header `Last-Event-ID` has precedence.
@@ -119,8 +120,11 @@ async fn open(
     let generation = generation?;
     let since = parameters.since.as_ref();
     let start = generation.run_while_responsive(JournalStart::find(&generation, since, "since")).await?;
-    let default = if parameters.events.is_some() { &[ChangeKind::Notices] } else { ChangeKind::COPIED };
+    let selects_notices =
+        parameters.events.is_some() || parameters.cause.is_some() || parameters.backfill.is_some();
+    let default = if selects_notices { &[][..] } else { ChangeKind::COPIED };
     let mut kinds = parameters.kinds.unwrap_or_else(|| default.to_vec());
+    kinds.extend(selects_notices.then_some(ChangeKind::Notices));
     kinds.sort_unstable();
     kinds.dedup();
     let counted = app.settings.quota_check.is_counted(Free::TIER);
@@ -132,7 +136,8 @@ async fn open(
         has_text_decimals: parameters.decimals,
         follows: parameters.follow,
     };
-    let notices = NoticeSelection::new(parameters.events, parameters.cause, parameters.backfill);
+    let notices =
+        NoticeSelection::new(parameters.events, parameters.cause, parameters.backfill.unwrap_or_default());
     let mut filter = StreamFilter::new(kinds, notices, parameters.symbols);
     if let Some(list) = filter.symbols() {
         let find = async {

@@ -17,6 +17,7 @@ use crate::clock::now;
 use crate::load::effect::projector_program;
 use crate::load::publication::{LoadError, publish_change};
 use crate::log::reader::Log;
+use crate::log::run_states::Runs;
 
 /// Maximum time until the projector has applied a load.
 const WAIT_SECONDS: &str = "600";
@@ -64,17 +65,17 @@ impl GateResult {
 }
 
 /// Compares a held run with the expectations, and releases it if all are met. The log has the result as a change of the
-/// run's state.
+/// run's state. Also returns the state of the run.
 pub(crate) async fn judge_run(
     run: &str,
     source: &str,
     settings: &StreamSettings,
-) -> Result<GateResult, LoadError> {
+) -> Result<(GateResult, RunVisibility), LoadError> {
     let result = ask_projector(&[run, "--wait", WAIT_SECONDS], settings).await;
     failpoint!("gate.judged");
     let new_state = if result.is_met() { RunVisibility::Visible } else { RunVisibility::Held };
-    change_state([run, source], new_state, result.reason(), settings).await?;
-    Ok(result)
+    let state = change_state([run, source], new_state, result.reason(), settings).await?;
+    Ok((result, state))
 }
 
 /// Ends the hold of a run whose files were refused. The run has no rows.
@@ -82,20 +83,27 @@ pub(crate) async fn release_empty_run(
     run: &str,
     source: &str,
     settings: &StreamSettings,
-) -> Result<(), LoadError> {
+) -> Result<RunVisibility, LoadError> {
     change_state([run, source], RunVisibility::Visible, "gate: no rows".to_owned(), settings).await
 }
 
+/// Changes the state of a held run. An operator may have released or undone the run since it was published; it then keeps
+/// its state. Returns the state of the run.
 async fn change_state(
     [run, source]: [&str; 2],
     new_state: RunVisibility,
     reason: String,
     settings: &StreamSettings,
-) -> Result<(), LoadError> {
+) -> Result<RunVisibility, LoadError> {
+    let log = Log::open_existing(settings).await?;
+    let state = Runs::read(&log).await?.states.state(run);
+    if state != RunVisibility::Held {
+        return Ok(state);
+    }
     let (run, operator) = (run.to_owned(), "ingest load --gate".to_owned());
     let change = RunChange { run, new_state, reason, at: now(), operator };
-    publish_change(&Log::open_existing(settings).await?, source, change).await?;
-    Ok(())
+    publish_change(&log, source, change).await?;
+    Ok(new_state)
 }
 
 /// Compares the rows of a dry run with the expectations.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use event_log::stream::StreamSettings;
+use market::event::RunVisibility;
 use telemetry::Shutdown;
 
 use crate::format::ReaderOptions;
@@ -63,11 +64,11 @@ pub async fn load(
             run.publish(settings, &mut summary).await?;
             let is_judged = args.gate && !args.stage && summary.held;
             if is_judged && summary.exit_code() == 2 {
-                release_empty_run(&summary.run, &summary.source, settings).await?;
-                summary.held = false;
+                let state = release_empty_run(&summary.run, &summary.source, settings).await?;
+                summary.held = state != RunVisibility::Visible;
             } else if is_judged {
-                let result = judge_run(&summary.run, &summary.source, settings).await?;
-                summary.held = !result.is_met();
+                let (result, state) = judge_run(&summary.run, &summary.source, settings).await?;
+                summary.held = state != RunVisibility::Visible;
                 summary.gate = Some(result);
             }
         }

@@ -93,7 +93,7 @@ impl Deriver {
         transaction.execute(CLEAR_DIRTY, &[&generation.id]).await?;
         let (before, policy) = load_last_inputs(transaction).await?;
         let cause = if policy == self.policy { NoticeCause::Data } else { NoticeCause::Policy };
-        write_notices(transaction, &journal, [before, self.as_of], &self.rules, cause).await?;
+        write_notices(transaction, &journal, [before, self.as_of], &self.rules, (cause, None)).await?;
         self.advance_version(transaction, &journal, sequence, !touched.is_empty()).await?;
         Ok((self, summary))
     }

@@ -34,6 +34,7 @@ const LOCK: &str = include_str!("../../queries/fact_set_lock.sql");
 const STOP_WRITERS: &str = include_str!("../../queries/fact_sets_lock.sql");
 const ACTIVE: &str = "select generation, previous from active for update";
 const FLIP: &str = "update active set generation = $1, previous = $2";
+const LAST_SERVED: &str = "select max(at) from versions where generation = $1";
 const NOTE: &str = include_str!("../../queries/generation_note.sql");
 const REVIEW: &str = "select from reviews where generation = $1 and against = $2";
 const NOTIFY: &str = "select pg_notify('projection', $1)";
@@ -170,7 +171,8 @@ async fn switch_served(
     // A generation of another program may have rules that this program does not know.
     let rules = Generation::from_row(&after).map_or(Rules::DEFAULT, |generation| generation.rules);
     let (as_of, _) = load_last_inputs(transaction).await?;
-    write_notices(transaction, &journal, [as_of; 2], &rules, cause).await?;
+    let data_since = transaction.query_one(LAST_SERVED, &[&from]).await?.try_get(0)?;
+    write_notices(transaction, &journal, [as_of; 2], &rules, (cause, data_since)).await?;
     journal.promote_version(transaction).await?;
     transaction.execute(NOTIFY, &[&format!("{to}.0")]).await?;
     failpoint!("switch.flipped");

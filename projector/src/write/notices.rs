@@ -70,16 +70,18 @@ impl NoticeEntry {
     }
 }
 
-/// Writes the notices of a transaction that is about to publish its changes. `before` is the market date before them.
+/// Writes the notices of a transaction that is about to publish its changes. `before` is the market date before them. For
+/// `data_since`, see [`NoticeContext`].
 pub(crate) async fn write_notices(
     transaction: &Transaction<'_>,
     journal: &Journal,
     [before, as_of]: [Option<NaiveDate>; 2],
     rules: &Rules,
-    cause: NoticeCause,
+    (cause, data_since): (NoticeCause, Option<DateTime<Utc>>),
 ) -> Result<(), DeriveError> {
     let (Some(changed), Some(as_of)) = (journal.take_changed(), as_of) else { return Ok(()) };
-    let context = NoticeContext { as_of, cause, known_at: journal.opened_at, rules: &rules.streak };
+    let context =
+        NoticeContext { as_of, cause, data_since, known_at: journal.opened_at, rules: &rules.streak };
     let mut notices = Vec::new();
     if before != Some(as_of) || !changed.dividends.symbols().is_empty() {
         let rows = transaction.query(NEXT_SESSION, &[&as_of, &next_session(as_of)]).await?;

@@ -1,10 +1,12 @@
 //! Saved portfolios: their pages, and their income as files for calendars and spreadsheets.
 
 use anyhow::{Context, Result};
+use serde_json::json;
 
 use super::calendar::lines;
 use super::transactions::{endpoint, lasting_lines};
 use super::{PUBLIC, page};
+
 use crate::api_world::World;
 use crate::dashboard::visitor::Person;
 
@@ -125,6 +127,20 @@ async fn a_portfolio_with_transactions_is_a_calendar_and_a_table() -> Result<()>
     let details: String =
         world.app.sql_value("select details::text from accounts.audit where action = 'portfolio.save' order by id desc limit 1").await?;
     assert!(details.contains("\"transactions\": 2") && !details.contains("COLA"), "{details}");
+
+    // The listing that a broker's file names by ISIN is saved.
+    let isin = |symbol: &str, currency: &str| {
+        json!({ "kind": "security", "symbol": symbol, "name": symbol, "type": "stock", "currency": currency,
+                "isin": "US1912161007" })
+    };
+    let listings = format!("{}\n{}\n", isin("TWIN", "USD"), isin("TWINE", "EUR"));
+    world.app.feed("listings.ndjson", listings).source("test").today("2024-06-17").load().await?;
+    world.app.catch_up().await?;
+    let file = include_str!("../../fixtures/brokers/degiro-transactions.csv");
+    holder.fill(PATH, PATH, &[("name", "broker"), ("transactions", file)]).await?;
+    assert!(holder.get(&format!("{PATH}?edit=broker")).await?.has(",TWIN,2023-03-01,100,60,USD"));
+    let sheet = program.get(&format!("/feed/{key}/portfolios/broker/income.csv")).await?;
+    assert_eq!(sheet.status, 200, "{}", sheet.text);
 
     // Holdings replace the transactions.
     holder.fill(PATH, PATH, &[("name", "bought"), ("holdings", "COLA 120")]).await?;

@@ -15,6 +15,7 @@ use axum::response::Response;
 use axum::routing::get;
 use axum::{Extension, Router};
 use market::row::{FundamentalsRow, Metrics, Quote, StockRow, TableRow};
+use rust_decimal::Decimal;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use telemetry::escape_formula;
@@ -126,6 +127,7 @@ async fn show_cell(
 fn cell_text(value: &RawValue) -> String {
     match serde_json::from_str(value.get()) {
         Ok(Value::Null) => String::new(),
+        Ok(Value::String(text)) if text.parse::<Decimal>().is_ok() => text,
         Ok(Value::String(text)) => escape_formula(text),
         _ => value.get().to_owned(),
     }

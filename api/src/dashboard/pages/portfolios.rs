@@ -182,7 +182,7 @@ pub(crate) async fn save_portfolio(AuthenticatedForm { holder, form }: Authentic
     let is_holdings = transactions.is_empty();
     let content = match is_holdings {
         true => read_holdings(form.text("holdings")).map(PortfolioContent::Holdings),
-        false => read_transactions(transactions),
+        false => read_transactions(&holder, transactions).await,
     };
     let saved = match content {
         Ok(content) => {
@@ -202,9 +202,10 @@ pub(crate) async fn save_portfolio(AuthenticatedForm { holder, form }: Authentic
 }
 
 /// Reads transactions. An error is a message for the holder, with one line for each error.
-fn read_transactions(text: &str) -> Result<PortfolioContent, String> {
+async fn read_transactions(holder: &AccountHolder, text: &str) -> Result<PortfolioContent, String> {
     let text = TransactionText::read(text);
-    match normalize_transactions(text.csv.clone()) {
+    let generation = holder.visitor.app.projection.pin().map_err(|error| error.to_string())?;
+    match normalize_transactions(text.csv.clone(), &generation).await {
         Ok((csv, count)) => Ok(PortfolioContent::Transactions { csv, count }),
         Err(errors) => Err(text.explain(&errors)),
     }

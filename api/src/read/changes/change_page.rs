@@ -19,7 +19,7 @@ use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
 use super::change::{Change, ChangeContent, ChangedRow, Factor, JsonForms, SecurityLists, TrackedRow};
-use super::notice::read_notice;
+use super::notice::{NoticeSelection, read_notice};
 use crate::parameters::{ChangeKind, JournalPlace, RowKey, SymbolList};
 use crate::read::{DataVersion, QueryError, ServedGeneration, lookup};
 
@@ -45,6 +45,8 @@ pub(crate) struct ChangeSelection<'a> {
     /// Symbols whose changes are selected; `None` for the whole market.
     pub(crate) symbols: Option<&'a SymbolList>,
     pub(crate) kinds: &'a [ChangeKind],
+    /// Selected notices; `None` for all.
+    pub(crate) notices: Option<&'a NoticeSelection>,
 }
 
 /// Page of changes, in the order of delivery.
@@ -89,7 +91,13 @@ impl ChangePage {
             None => None,
         };
         let symbols = securities.as_ref().map(ListedSecurities::all);
-        let reader = KindReader { transaction: &transaction, after, symbols: symbols.as_deref(), limit };
+        let reader = KindReader {
+            transaction: &transaction,
+            after,
+            symbols: symbols.as_deref(),
+            notices: selection.notices,
+            limit,
+        };
         let (mut changes, mut horizon) = (Vec::new(), None);
         for kind in selection.kinds {
             let of_kind = reader.read(*kind).await?;
@@ -166,6 +174,7 @@ struct KindReader<'a, 't> {
     transaction: &'a Transaction<'t>,
     after: &'a JournalPlace,
     symbols: Option<&'a [String]>,
+    notices: Option<&'a NoticeSelection>,
     limit: i64,
 }
 
@@ -223,8 +232,11 @@ impl KindReader<'_, '_> {
     async fn notices(&self) -> Result<Vec<Change>, QueryError> {
         let kind = ChangeKind::Notices;
         let (live, symbol, id) = self.bound(kind);
-        let parameters: [&(dyn ToSql + Sync); 6] =
-            [&self.symbols, &self.after.position, &live, &symbol, &id, &self.limit];
+        let (events, causes) = (self.notices.map(|one| &one.events), self.notices.map(|one| &one.causes));
+        let backfill = self.notices.is_none_or(|one| one.backfill);
+        let position = self.after.position;
+        let parameters: [&(dyn ToSql + Sync); 9] =
+            [&self.symbols, &position, &live, &symbol, &id, &self.limit, &events, &causes, &backfill];
         let statement = self.transaction.prepare_cached(NOTICES).await?;
         let mut changes = Vec::new();
         for row in self.transaction.query(&statement, &parameters).await? {

@@ -112,7 +112,7 @@ impl JournalReader {
                 Some(progress) => progress.place.clone(),
                 None => JournalPlace::after_commit(position),
             };
-            let selection = ChangeSelection { symbols: None, kinds: ChangeKind::ALL };
+            let selection = ChangeSelection { symbols: None, kinds: ChangeKind::ALL, notices: None };
             let page = generation
                 .run_while_responsive(ChangePage::read(&generation, &after, selection, PAGE))
                 .await?;

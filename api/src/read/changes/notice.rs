@@ -41,8 +41,11 @@ pub(crate) fn read_notice(row: &Row) -> Result<Notice, QueryError> {
     let kind: NoticeKind = row.try_get("kind")?;
     let parse = |column: &str| {
         let json: Option<JsonColumn<Box<RawValue>>> = row.try_get(column)?;
+        // A row that another release stored may lack a field. The notice is then served without the row.
         let parsed = json.map(|JsonColumn(json)| NoticeRow::parse(kind, json.get()));
-        Ok::<_, QueryError>(parsed.transpose()?)
+        let parsed =
+            parsed.transpose().inspect_err(|error| tracing::warn!(%error, "cannot read a notice's row"));
+        Ok::<_, QueryError>(parsed.ok().flatten())
     };
     Ok(Notice {
         event: row.try_get("event")?,

@@ -194,7 +194,11 @@ impl ChangeStream {
         let permit = self.app.expensive_limiter.acquire(self.call.account_id).await?;
         let min_version = MinVersion::of_position(self.place.position.0);
         let generation = self.app.projection.pin_version(&min_version).await?.expensive_generation();
-        let selection = ChangeSelection { symbols: self.filter.symbols(), kinds: &self.filter.kinds };
+        let selection = ChangeSelection {
+            symbols: self.filter.symbols(),
+            kinds: &self.filter.kinds,
+            notices: Some(&self.filter.notices),
+        };
         let limit = i64::from(BATCH);
         let reading = ChangePage::read(&generation, &self.place, selection, limit);
         let page = generation.run_while_responsive(reading).await?;

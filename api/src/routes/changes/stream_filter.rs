@@ -17,7 +17,7 @@ pub(super) const MARKET: (Tier, &str) = (Tier::Professional, "market_changes");
 #[derive(Debug)]
 pub(super) struct StreamFilter {
     pub(super) kinds: Vec<ChangeKind>,
-    notices: NoticeSelection,
+    pub(super) notices: NoticeSelection,
     /// Symbols of the filter; `None` for the whole market.
     symbols: Option<SymbolFilter>,
 }

@@ -13,24 +13,23 @@ pub(super) async fn resolve_listings(
     transactions: &mut Transactions,
 ) -> Result<(Vec<Option<String>>, Vec<Warning>), QueryError> {
     let mut warnings = Vec::new();
-    loop {
-        let ambiguous = match lookup::resolve_symbols(generation, &transactions.symbols).await {
-            Err(QueryError::AmbiguousSymbol(ambiguous)) if transactions.broker.is_some() => ambiguous,
-            resolved => return Ok((resolved?, warnings)),
-        };
-        let AmbiguousSymbol { symbol, listings } = &*ambiguous;
-        let place = transactions.symbols.0.iter().position(|known| known.text == symbol.text);
-        let currency = place.and_then(|place| transactions.currency_of(place));
-        let matching = listings.iter().filter(|listing| currency == Some(listing.currency.as_str()));
-        let chosen = matching.min_by_key(|listing| &listing.symbol);
-        let (Some(place), Some(listing)) = (place, chosen) else {
-            return Err(QueryError::AmbiguousSymbol(ambiguous));
-        };
-        let message = format!("{} has several listings; {listing} is used", symbol.text);
-        warnings.push(Warning { code: "several_listings", message, param: Some(TRANSACTIONS) });
-        match RequestedSymbol::parse_item(TRANSACTIONS, &listing.symbol) {
-            Ok(Some(known)) => transactions.symbols.0[place] = known,
-            _ => return Err(QueryError::AmbiguousSymbol(ambiguous)),
+    if transactions.broker.is_some() {
+        let resolved = lookup::find_symbols(generation, &transactions.symbols).await?;
+        let unknown = transactions.symbols.0.iter().zip(&resolved).filter(|(_, found)| found.is_none());
+        let shared = lookup::find_shared(generation, unknown.map(|(symbol, _)| symbol)).await?;
+        for AmbiguousSymbol { symbol, listings } in shared {
+            let place = transactions.symbols.0.iter().position(|known| known.text == symbol.text);
+            let currency = place.and_then(|place| transactions.currency_of(place));
+            let matching = listings.iter().filter(|listing| currency == Some(listing.currency.as_str()));
+            let Some((place, listing)) = place.zip(matching.min_by_key(|listing| &listing.symbol)) else {
+                continue;
+            };
+            let message = format!("{} has several listings; {listing} is used", symbol.text);
+            warnings.push(Warning { code: "several_listings", message, param: Some(TRANSACTIONS) });
+            if let Ok(Some(known)) = RequestedSymbol::parse_item(TRANSACTIONS, &listing.symbol) {
+                transactions.symbols.0[place] = known;
+            }
         }
     }
+    Ok((lookup::resolve_symbols(generation, &transactions.symbols).await?, warnings))
 }

@@ -84,7 +84,7 @@ pub(super) fn exchange_shares(
     let mut warnings = Vec::new();
     for Merger { symbol, last_day, successor, ratio } in mergers {
         let mut received = Vec::new();
-        for one in owned.iter().filter(|one| one.symbol == *symbol) {
+        for one in owned.iter_mut().filter(|one| one.symbol == *symbol) {
             let shares = one.final_shares(splits_of(symbol));
             if shares.is_zero() {
                 continue;
@@ -107,13 +107,14 @@ pub(super) fn exchange_shares(
                 price: cost.and_then(|cost| cost.checked_div(quantity)),
                 currency,
             });
+            one.give_up(*last_day, shares);
         }
+        let of_successor = owned.iter().enumerate().filter(|(_, one)| one.symbol == *successor);
+        let places: HashMap<Option<String>, usize> =
+            of_successor.map(|(place, one)| (one.account.clone(), place)).collect();
         for transaction in received {
-            let splits = splits_of(successor);
-            let is_owner =
-                |one: &&mut AccountSecurity| one.symbol == *successor && one.account == transaction.account;
-            match owned.iter_mut().find(is_owner) {
-                Some(one) => one.receive(transaction, splits),
+            match places.get(&transaction.account).and_then(|place| owned.get_mut(*place)) {
+                Some(one) => one.receive(transaction, splits_of(successor)),
                 None => {
                     let account = transaction.account.clone();
                     owned.push(AccountSecurity::new(account, successor.clone(), vec![transaction], None));

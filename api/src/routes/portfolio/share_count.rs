@@ -105,6 +105,20 @@ impl AccountSecurity {
         self.sort();
     }
 
+    /// Removes shares on a day, or on the day of the last transaction if it is later.
+    pub(super) fn give_up(&mut self, day: NaiveDate, shares: Decimal) {
+        let date = self.transactions.last().map_or(day, |last| last.date.max(day));
+        self.transactions.push(Transaction {
+            place: String::new(),
+            account: self.account.clone(),
+            symbol: 0,
+            date,
+            quantity: -shares,
+            price: None,
+            currency: None,
+        });
+    }
+
     fn sort(&mut self) {
         self.transactions.sort_by_key(|transaction| (transaction.date, transaction.quantity < Decimal::ZERO));
     }

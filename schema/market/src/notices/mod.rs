@@ -29,6 +29,9 @@ pub struct NoticeContext<'a> {
     pub as_of: NaiveDate,
     /// Reason for the change.
     pub cause: NoticeCause,
+    /// In a promotion: time of the last update of the data that were served before. Later records are new data, whatever
+    /// the cause of the promotion.
+    pub data_since: Option<DateTime<Utc>>,
     /// Time of the publication.
     pub known_at: DateTime<Utc>,
     /// Rules by which dividend rates are compared.
@@ -98,12 +101,14 @@ impl NoticeContext<'_> {
     fn of_record<T: Record>(&self, event: NoticeEvent, before: Option<&T>, after: Option<&T>) -> Notice {
         // `pair` returns at least one of the two rows.
         let (id, symbol, date) = after.or(before).map(Record::key).unwrap_or_default();
+        let is_new = after.is_some_and(|row| self.data_since.is_some_and(|since| row.updated_at() > since));
+        let context = if is_new { Self { cause: NoticeCause::Data, ..*self } } else { *self };
         let row = |row: Option<&T>| row.cloned().map(Record::into_row);
         Notice {
             id: Some(id.to_owned()),
             before: row(before),
             after: row(after),
-            ..self.notice(event, symbol, T::KIND, date)
+            ..context.notice(event, symbol, T::KIND, date)
         }
     }
 
@@ -189,6 +194,7 @@ trait Record: Clone {
     /// Id, symbol and ex-date.
     fn key(&self) -> (&str, &str, NaiveDate);
     fn into_row(self) -> NoticeRow;
+    fn updated_at(&self) -> DateTime<Utc>;
     /// Type, as text.
     fn type_text(&self) -> &'static str;
     /// Events of the announcement.
@@ -210,6 +216,10 @@ impl Record for DividendRow {
 
     fn into_row(self) -> NoticeRow {
         NoticeRow::Dividend(Box::new(self))
+    }
+
+    fn updated_at(&self) -> DateTime<Utc> {
+        self.updated_at
     }
 
     fn type_text(&self) -> &'static str {
@@ -249,6 +259,10 @@ impl Record for SplitRow {
 
     fn into_row(self) -> NoticeRow {
         NoticeRow::Split(Box::new(self))
+    }
+
+    fn updated_at(&self) -> DateTime<Utc> {
+        self.updated_at
     }
 
     fn type_text(&self) -> &'static str {

@@ -41,6 +41,7 @@ fn context() -> NoticeContext<'static> {
     NoticeContext {
         as_of: day("2024-06-14"),
         cause: NoticeCause::Data,
+        data_since: None,
         known_at: DateTime::UNIX_EPOCH,
         rules: &RULES.streak,
     }
@@ -96,6 +97,17 @@ fn events_before_ten_sessions_are_backfills_and_before_ninety_days_none() {
     assert_eq!(is_backfill("2024-05-30"), Some(true));
     assert_eq!(is_backfill("2024-03-16"), Some(true));
     assert_eq!(is_backfill("2024-03-15"), None);
+}
+
+#[test]
+fn a_record_after_the_data_that_were_served_before_a_promotion_is_new_data() {
+    let at = |hours| DateTime::UNIX_EPOCH + chrono::TimeDelta::hours(hours);
+    let cause = |since| {
+        let context = NoticeContext { cause: NoticeCause::Rule, data_since: Some(at(since)), ..context() };
+        let row = DividendRow { updated_at: at(2), ..dividend("a", "2024-06-20", dec!(1)) };
+        context.of_dividends(RowChanges { before: vec![], after: vec![row] }).0[0].cause
+    };
+    assert_eq!([1, 2].map(cause), [NoticeCause::Data, NoticeCause::Rule]);
 }
 
 fn step(rows: &[DividendRow]) -> Option<(NoticeEvent, NaiveDate)> {

@@ -5,7 +5,9 @@ use axum::http::request::Parts;
 use axum::http::{HeaderValue, header};
 use axum::response::Response;
 use chrono::{DateTime, FixedOffset, Utc};
+use market::decimal::ExactDecimal;
 use market::row::{DividendRow, Notice, NoticeCause, NoticeEvent, NoticeRow, SplitRow};
+use rust_decimal::Decimal;
 
 use crate::account::portfolios::Portfolio;
 use crate::answer::{Access, Free, private_response};
@@ -187,13 +189,20 @@ fn title(notice: &Notice) -> String {
 }
 
 fn dividend_title(notice: &Notice, before: Option<&NoticeRow>, row: &DividendRow) -> String {
-    let (symbol, date, amount_text) = (&notice.symbol, notice.date, amount(row));
+    let (symbol, date) = (&notice.symbol, notice.date);
+    let amount_text = match notice.event {
+        NoticeEvent::Declared => format!("{} {}", ExactDecimal(regular_part(row).0), row.currency),
+        NoticeEvent::Special => format!("{} {}", row.special_amount.unwrap_or(row.amount), row.currency),
+        _ => amount(row),
+    };
     let before = match before {
         Some(NoticeRow::Dividend(before)) => Some(before),
         _ => None,
     };
-    let change = before
-        .map(|before| format!("from {} to {} {}", before.adjusted_amount, row.adjusted_amount, row.currency));
+    let change = before.map(|before| {
+        let [before, after] = [before, row].map(|row| ExactDecimal(regular_part(row).1));
+        format!("from {before} to {after} {}", row.currency)
+    });
     let change = change.unwrap_or_else(|| format!("to {amount_text}"));
     match notice.event {
         NoticeEvent::Raised => format!("{symbol} raised its dividend {change}, ex-date {date}"),
@@ -212,6 +221,16 @@ fn dividend_title(notice: &Notice, before: Option<&NoticeRow>, row: &DividendRow
         }
         _ => format!("{symbol} declared a dividend of {amount_text}, ex-date {date}"),
     }
+}
+
+/// Regular part of a dividend as declared, and adjusted for splits.
+fn regular_part(row: &DividendRow) -> (Decimal, Decimal) {
+    let special = row.special_amount.map_or(Decimal::ZERO, |special| special.0);
+    let regular = row.amount.0 - special;
+    if regular.is_zero() {
+        return (row.amount.0, row.adjusted_amount.0);
+    }
+    (regular, row.adjusted_amount.0 - special * row.split_factor.0)
 }
 
 fn split_title(notice: &Notice, before: Option<&NoticeRow>, row: &SplitRow) -> String {
