@@ -5082,7 +5082,7 @@ export interface operations {
             query?: {
                 /**
                  * @description If true, notices of events are included that were more than ten sessions old when they became known.
-                 * @example false
+                 * @example true
                  */
                 backfill?: boolean;
                 /**
@@ -5106,7 +5106,8 @@ export interface operations {
                  */
                 follow?: boolean;
                 /**
-                 * @description Kinds of changes, comma-separated. Default: all but `notices`; with `events`, only `notices`.
+                 * @description Kinds of changes, comma-separated. Default: all but `notices`. `events`, `cause` and `backfill` add `notices` to
+                 *     the given kinds; without given kinds, they select only `notices`.
                  * @example [
                  *       "events"
                  *     ]
