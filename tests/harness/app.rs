@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use event_log::stream::StreamSettings;
 use tokio_postgres::Row;
 use tokio_postgres::types::{FromSqlOwned, ToSql};
@@ -16,10 +16,14 @@ use crate::api::Api;
 use crate::binaries::{Binaries, Program};
 use crate::endpoints::Endpoints;
 use crate::environment;
+use crate::eventually::eventually;
 use crate::folder;
 use crate::port;
 use crate::process::{Daemon, Output, command_bound_to_parent, output, output_unread};
 use crate::servers::Servers;
+
+/// Maximum time until a projector follows the log.
+const PROJECTOR_START: Duration = Duration::from_secs(60);
 
 /// Environment variables that child processes inherit. All other variables are removed, so that a developer's settings
 /// do not change test results.
@@ -173,6 +177,18 @@ impl TestApp {
     /// Starts a program in the background. The program is killed when the returned value is dropped.
     pub async fn spawn(&self, program: Program, arguments: &[&str]) -> Result<Daemon> {
         self.spawn_with(program, arguments, &[]).await
+    }
+
+    /// Starts the projector in the background, and waits until it follows the log.
+    pub async fn start_projector(&self) -> Result<Daemon> {
+        let projector = self.spawn(Program::Projector, &["run"]).await?;
+        let follows = "select holder is not null from control.fact_sets where name = 'facts'";
+        eventually(PROJECTOR_START, async || {
+            ensure!(self.sql_value::<bool>(follows).await?, "the projector has no lease yet");
+            Ok(())
+        })
+        .await?;
+        Ok(projector)
     }
 
     /// Starts a program like [`TestApp::spawn`], with additional environment variables.

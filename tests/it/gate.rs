@@ -4,25 +4,13 @@ mod daily_market;
 mod planted_faults;
 
 use anyhow::{Context, Result, ensure};
-use harness::{Daemon, Program, TestApp, eventually};
+use harness::{Program, Signal, TestApp, eventually};
 use serde_json::{Value, json};
 
 use crate::generations::PATIENCE;
 use crate::log_copies::messages;
-use crate::process_kills::killed_at;
+use crate::process_kills::{killed_at, stopped};
 use daily_market::{DailyMarket, day_file};
-
-/// Starts the projector, and waits until it follows the log.
-async fn follow(app: &TestApp) -> Result<Daemon> {
-    let projector = app.spawn(Program::Projector, &["run"]).await?;
-    let follows = "select holder is not null from control.fact_sets where name = 'facts'";
-    eventually(PATIENCE, async || {
-        ensure!(app.sql_value::<bool>(follows).await?, "the projector has no lease yet");
-        Ok(())
-    })
-    .await?;
-    Ok(projector)
-}
 
 /// Waits until the served tables contain the whole log.
 async fn caught_up(app: &TestApp) -> Result<()> {
@@ -59,7 +47,7 @@ async fn newest(app: &TestApp) -> Result<String> {
 async fn a_load_is_served_if_it_meets_all_expectations_and_held_otherwise() -> Result<()> {
     let app = TestApp::start().await?;
     let market = DailyMarket::load(&app, 40, 2, 6).await?;
-    let _projector = follow(&app).await?;
+    let _projector = app.start_projector().await?;
     let [first, second, third, ..] = market.days.as_slice() else { anyhow::bail!("too few days") };
     let path = day_file(&app, first.0, &first.1)?;
     let (summary, code) = gated(&app, &path, &[]).await?;
@@ -124,7 +112,7 @@ async fn a_load_is_held_without_a_projector_and_after_a_kill() -> Result<()> {
     app.catch_up().await?;
     assert_eq!(newest(&app).await?, first.0.to_string());
 
-    let _projector = follow(&app).await?;
+    let _projector = app.start_projector().await?;
     let path = day_file(&app, second.0, &second.1)?;
     let arguments = ["load", &path, "--source", "test", "--gate"];
     assert!(killed_at(&app, Program::Ingest, &arguments, "gate.judged", 1).await?);
@@ -141,12 +129,47 @@ async fn a_load_is_held_without_a_projector_and_after_a_kill() -> Result<()> {
     Ok(())
 }
 
+/// The ingest process stops between the verdict and the change of the run's state. An operator decides in this time.
+async fn decide_during_the_verdict(command: &str) -> Result<(TestApp, Value, i32)> {
+    let app = TestApp::start().await?;
+    let market = DailyMarket::load(&app, 20, 1, 4).await?;
+    let [first, ..] = market.days.as_slice() else { anyhow::bail!("too few days") };
+    let _projector = app.start_projector().await?;
+    // A sound file meets the expectations, and a tenth of it does not.
+    let rows = if command == "undo" { &first.1[..] } else { &first.1[..2] };
+    let path = day_file(&app, first.0, rows)?;
+    let arguments = ["load", &path, "--source", "test", "--gate"];
+    let mut ingest =
+        app.spawn_with(Program::Ingest, &arguments, &[("FAILPOINT", "gate.judged:1:STOP")]).await?;
+    stopped(&ingest).await?;
+    let held = app.ingest(&["freshness", "--json"]).await?.json()?["held"][0]["run"].clone();
+    let run = held.as_str().context("a held run")?;
+    app.ingest(&[command, run]).await?.success()?;
+    ingest.signal(Signal::CONT)?;
+    let code = ingest.wait(PATIENCE).await?.code().context("an exit code")?;
+    let runs = app.ingest(&["runs", run, "--json"]).await?.success()?;
+    let last = runs.stdout.lines().last().context("a run")?;
+    caught_up(&app).await?;
+    Ok((app, serde_json::from_str(last)?, code))
+}
+
+#[tokio::test]
+async fn a_verdict_does_not_replace_what_an_operator_decided() -> Result<()> {
+    let (app, run, code) = decide_during_the_verdict("undo").await?;
+    assert_eq!((&run["visibility"], code), (&json!("excluded"), 0), "{run}");
+    let before = newest(&app).await?;
+    let (app, run, code) = decide_during_the_verdict("release").await?;
+    assert_eq!((&run["visibility"], code), (&json!("visible"), 0), "{run}");
+    assert!(newest(&app).await? > before);
+    Ok(())
+}
+
 #[tokio::test]
 async fn a_watched_file_is_held_with_a_report() -> Result<()> {
     let app = TestApp::start().await?;
     let market = DailyMarket::load(&app, 20, 1, 4).await?;
     let [first, second, ..] = market.days.as_slice() else { anyhow::bail!("too few days") };
-    let _projector = follow(&app).await?;
+    let _projector = app.start_projector().await?;
     let (_, code) = gated(&app, &day_file(&app, first.0, &first.1)?, &[]).await?;
     assert_eq!(code, 0);
     let folder = app.folder().join("watched");

@@ -4,13 +4,13 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use anyhow::{Context, Result, ensure};
-use harness::{Program, TestApp, eventually};
+use anyhow::{Context, Result};
+use harness::TestApp;
 use market::metrics::source_preference::DEFAULT_CHOICE;
 use serde_json::{Value, json};
 
 use crate::api_world::sessions;
-use crate::generations::{PATIENCE, answer};
+use crate::generations::answer;
 
 const LAST: &str = "2024-06-14";
 
@@ -72,13 +72,7 @@ async fn a_load_ends_with_the_figures_that_a_new_source_replaces() -> Result<()>
     assert_eq!(summary["effect_command"], format!("projector audit --since {}", run_of(&summary)?));
     app.catch_up().await?;
 
-    let projector = app.spawn(Program::Projector, &["run"]).await?;
-    let follows = "select holder is not null from control.fact_sets where name = 'facts'";
-    eventually(PATIENCE, async || {
-        ensure!(app.sql_value::<bool>(follows).await?, "the projector has no lease yet");
-        Ok(())
-    })
-    .await?;
+    let projector = app.start_projector().await?;
     let new = [prices("KO", "55", LAST), prices("PEP", "40", LAST)].concat();
     let options = ["--observed-at", "2024-06-21T00:00:00Z", "--dry-run"];
     let tried = load(&app, "vendor", "vendor.ndjson", &new, &options).await?;

@@ -204,6 +204,34 @@ async fn a_notice_has_both_rows_and_its_cause() -> Result<()> {
 }
 
 #[tokio::test]
+async fn the_next_session_before_an_ex_date_gives_a_notice_once() -> Result<()> {
+    let mut market = Market::start(&["SOON"]).await?;
+    market.load(&[dividend("SOON", "2024-06-18", "0.50")]).await?;
+    assert!(market.words("events=ex_date_soon").await?.is_empty());
+    // The market date moves from Friday, 14 June, to Monday.
+    let bar = json!({ "kind": "price", "symbol": "COLA", "date": "2024-06-17", "close": "51" });
+    market.load(&[bar]).await?;
+    assert_eq!(market.words("events=ex_date_soon").await?, ["SOON ex_date_soon"]);
+    market.load(&[dividend("SOON", "2024-08-30", "0.50")]).await?;
+    assert_eq!(market.words("events=ex_date_soon").await?, ["SOON ex_date_soon"]);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_notice_of_another_release_is_served_without_its_rows() -> Result<()> {
+    let mut market = Market::start(&["RAISE"]).await?;
+    market.load(&[dividend("RAISE", "2024-08-30", "0.55")]).await?;
+    market.words("events=raised").await?;
+    let stored = r#"update control.notices set after = '{"symbol": "RAISE"}' where event = 'raised'"#;
+    market.world.app.sql(stored, &[]).await?;
+    let events = market.stream("events=raised").await?;
+    assert_eq!(events.len(), 1, "{events:?}");
+    assert_eq!((&events[0].data["after"], &events[0].data["symbol"]), (&Value::Null, &json!("RAISE")));
+    assert_eq!(market.feed("symbols=RAISE").await?.status, 200);
+    Ok(())
+}
+
+#[tokio::test]
 async fn old_history_and_promotions_give_no_notice() -> Result<()> {
     let mut market = Market::start(&[]).await?;
     market.load(&history("LATE")).await?;

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use std::fs;
 
 use anyhow::{Context, Result, ensure};
-use harness::{Daemon, Program, TestApp, eventually};
+use harness::{Daemon, TestApp};
 use serde_json::{Value, json};
 
 use crate::api_world::World;
-use crate::generations::{PATIENCE, answer};
+use crate::generations::answer;
 
 /// Figures that two corrected payments of 2010 and 2015 do not change.
 const UNCHANGED: [&str; 8] = [
@@ -25,13 +25,7 @@ const UNCHANGED: [&str; 8] = [
 
 async fn start() -> Result<(World, Daemon)> {
     let world = World::start_in(TestApp::builder().env("INGEST_EFFECT_WAIT", "60"), &[]).await?;
-    let projector = world.app.spawn(Program::Projector, &["run"]).await?;
-    let follows = "select holder is not null from control.fact_sets where name = 'facts'";
-    eventually(PATIENCE, async || {
-        ensure!(world.app.sql_value::<bool>(follows).await?, "the projector has no lease yet");
-        Ok(())
-    })
-    .await?;
+    let projector = world.app.start_projector().await?;
     Ok((world, projector))
 }
 

@@ -190,7 +190,7 @@ async fn killed_at_random_steps_many_times() -> Result<()> {
 }
 
 /// Waits until the kernel reports that SIGSTOP has stopped the process.
-async fn stopped(process: &Daemon) -> Result<()> {
+pub(crate) async fn stopped(process: &Daemon) -> Result<()> {
     eventually(PATIENCE, async || {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", process.pid()))?;
         let state = stat.rsplit(") ").next().and_then(|rest| rest.chars().next());

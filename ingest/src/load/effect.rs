@@ -1,12 +1,11 @@
 //! Effect of a load on the figures that the API serves, as `projector audit --since` measures it.
 //!
-//! Only the projector accesses Postgres. Ingest therefore runs the program `projector`, or names the command to run.
+//! Ingest runs the program `projector`, or names the command to run.
 //!
 //! Candidate file: the record batches of a dry run. `projector audit --candidate` reports the effect that their load
 //! would have.
 
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 use std::time::Duration;
 
 use chrono::DateTime;
@@ -16,13 +15,10 @@ use event_log::sequence::Sequence;
 use event_log::stream::StreamSettings;
 use serde::Serialize;
 use serde_json::value::RawValue;
-use tokio::process::Command;
 
 use crate::batch::batch_spool::EncodedBatch;
 use crate::load::args::LoadArgs;
-
-/// Environment variables with the database URL of the projector.
-const DATABASES: [&str; 2] = ["PROJECTOR_DATABASE_URL", "DATABASE_URL"];
+use crate::load::projector_program::ProjectorProgram;
 
 /// Effect of a run on the figures that the API serves, with the command that prints it.
 #[derive(Debug, Clone, Default, Serialize)]
@@ -87,32 +83,17 @@ impl LoadEffect {
 }
 
 /// Program that measures the effect; `None` without it, or if the summary must not wait.
-fn find_projector(args: &LoadArgs) -> Option<PathBuf> {
-    if args.effect_wait == 0 { None } else { projector_program() }
-}
-
-/// Program `projector` in the folder of `ingest`; `None` without it, or without a database URL.
-pub(crate) fn projector_program() -> Option<PathBuf> {
-    #[expect(clippy::disallowed_methods, reason = "the variables belong to the projector, not to ingest")]
-    let is_set = |name: &str| std::env::var_os(name).is_some_and(|url| !url.is_empty());
-    if !DATABASES.into_iter().any(is_set) {
-        return None;
-    }
-    let program = std::env::current_exe().ok()?.with_file_name("projector");
-    program.is_file().then_some(program)
+fn find_projector(args: &LoadArgs) -> Option<ProjectorProgram> {
+    if args.effect_wait == 0 { None } else { ProjectorProgram::find() }
 }
 
 /// Runs `projector audit` and returns its output. `None` if the program cannot run, fails, or exceeds the maximum wait.
 async fn ask_projector(report: [&str; 2], args: &LoadArgs, settings: &StreamSettings) -> Option<String> {
-    let mut command = Command::new(find_projector(args)?);
-    command.arg("audit").args(report);
-    command.args(["--limit", "5", "--wait", &args.effect_wait.to_string()]);
-    command.args(["--nats-url", &settings.nats_url, "--nats-stream", &settings.nats_stream]);
-    command.args(["--nats-subject-prefix", &settings.nats_subject_prefix]);
-    command.args(args.json.then_some("--json"));
-    command.stdin(Stdio::null()).stderr(Stdio::null()).kill_on_drop(true);
-    let output =
-        tokio::time::timeout(Duration::from_secs(args.effect_wait), command.output()).await.ok()?.ok()?;
+    let wait = args.effect_wait.to_string();
+    let mut arguments = vec!["audit", report[0], report[1], "--limit", "5", "--wait", &wait];
+    arguments.extend(args.json.then_some("--json"));
+    let limit = Duration::from_secs(args.effect_wait);
+    let output = find_projector(args)?.run(&arguments, settings, limit).await.ok()?;
     output.status.success().then_some(())?;
     String::from_utf8(output.stdout).ok()
 }

@@ -1,26 +1,28 @@
 //! Gate: a load is held, compared with the expectations of its source, and released only if it meets all of them.
 //!
-//! `projector gate` makes the comparison, because only the projector accesses Postgres.
+//! `projector gate` makes the comparison.
 
 use std::path::Path;
-use std::process::Stdio;
+use std::time::Duration;
 
 use event_log::stream::StreamSettings;
 use market::event::{RunChange, RunVisibility};
 use market::expectation::GateVerdict;
 use serde::Serialize;
+use telemetry::process::Shutdown;
 use telemetry::report::Report;
 use telemetry::{failpoint, shorten};
-use tokio::process::Command;
 
 use crate::clock::now;
-use crate::load::effect::projector_program;
+use crate::load::projector_program::ProjectorProgram;
 use crate::load::publication::{LoadError, publish_change};
 use crate::log::reader::Log;
 use crate::log::run_states::Runs;
 
 /// Maximum time until the projector has applied a load.
 const WAIT_SECONDS: &str = "600";
+/// Maximum duration of the wait and the comparison.
+const MAX_COMPARISON: Duration = Duration::from_secs(3_600);
 /// Maximum length of a reason in the log, in characters.
 const MAX_REASON_CHARS: usize = 300;
 
@@ -38,6 +40,10 @@ pub enum GateResult {
 }
 
 impl GateResult {
+    fn failed(cause: &str) -> Self {
+        Self::Failed { error: format!("cannot compare the load: {cause}") }
+    }
+
     pub(crate) fn is_met(&self) -> bool {
         matches!(self, Self::Verdict(verdict) if verdict.met)
     }
@@ -70,8 +76,9 @@ pub(crate) async fn judge_run(
     run: &str,
     source: &str,
     settings: &StreamSettings,
+    shutdown: &Shutdown,
 ) -> Result<(GateResult, RunVisibility), LoadError> {
-    let result = ask_projector(&[run, "--wait", WAIT_SECONDS], settings).await;
+    let result = ask_projector(&[run, "--wait", WAIT_SECONDS], settings, shutdown).await?;
     failpoint!("gate.judged");
     let new_state = if result.is_met() { RunVisibility::Visible } else { RunVisibility::Held };
     let state = change_state([run, source], new_state, result.reason(), settings).await?;
@@ -106,28 +113,38 @@ async fn change_state(
     Ok(new_state)
 }
 
-/// Compares the rows of a dry run with the expectations.
-pub(crate) async fn judge_candidate(candidate: &Path, settings: &StreamSettings) -> GateResult {
-    ask_projector(&["--candidate", &candidate.display().to_string()], settings).await
+/// Compares the rows of a dry run with the expectations. `candidate` is `None` if the rows are too many.
+pub(crate) async fn judge_candidate(
+    candidate: Option<&Path>,
+    settings: &StreamSettings,
+    shutdown: &Shutdown,
+) -> Result<GateResult, LoadError> {
+    match candidate {
+        Some(path) => ask_projector(&["--candidate", &path.display().to_string()], settings, shutdown).await,
+        None => Ok(GateResult::failed("a dry run of so many rows cannot be compared; use --stage")),
+    }
 }
 
-async fn ask_projector(arguments: &[&str], settings: &StreamSettings) -> GateResult {
-    let failed = |error: String| GateResult::Failed { error: format!("cannot compare the load: {error}") };
-    let Some(program) = projector_program() else {
-        return failed(
-            "it needs the program projector next to ingest, and PROJECTOR_DATABASE_URL".to_owned(),
-        );
+async fn ask_projector(
+    arguments: &[&str],
+    settings: &StreamSettings,
+    shutdown: &Shutdown,
+) -> Result<GateResult, LoadError> {
+    let Some(program) = ProjectorProgram::find() else {
+        let needs = "it needs the program projector next to ingest, and PROJECTOR_DATABASE_URL";
+        return Ok(GateResult::failed(needs));
     };
-    let mut command = Command::new(program);
-    command.arg("gate").args(arguments).arg("--json");
-    command.args(["--nats-url", &settings.nats_url, "--nats-stream", &settings.nats_stream]);
-    command.args(["--nats-subject-prefix", &settings.nats_subject_prefix]);
-    command.stdin(Stdio::null()).kill_on_drop(true);
-    match command.output().await {
+    let arguments = [&["gate"], arguments, &["--json"]].concat();
+    let mut shutdown = shutdown.clone();
+    let output = tokio::select! {
+        output = program.run(&arguments, settings, MAX_COMPARISON) => output,
+        () = shutdown.wait() => return Err(LoadError::Interrupted),
+    };
+    Ok(match output {
         Ok(output) => match serde_json::from_slice(&output.stdout) {
             Ok(verdict) => GateResult::Verdict(verdict),
-            Err(_) => failed(String::from_utf8_lossy(&output.stderr).trim().to_owned()),
+            Err(_) => GateResult::failed(String::from_utf8_lossy(&output.stderr).trim()),
         },
-        Err(error) => failed(error.to_string()),
-    }
+        Err(error) => GateResult::failed(&error.to_string()),
+    })
 }

@@ -28,6 +28,7 @@ pub(crate) mod gate;
 pub(crate) mod input;
 pub(crate) mod producer;
 pub(crate) mod progress;
+mod projector_program;
 pub(crate) mod publication;
 pub mod report;
 mod row_checks;
@@ -65,10 +66,10 @@ pub async fn load(
             let is_judged = args.gate && !args.stage && summary.held;
             if is_judged && summary.exit_code() == 2 {
                 let state = release_empty_run(&summary.run, &summary.source, settings).await?;
-                summary.held = state != RunVisibility::Visible;
+                summary.held = state == RunVisibility::Held;
             } else if is_judged {
-                let (result, state) = judge_run(&summary.run, &summary.source, settings).await?;
-                summary.held = state != RunVisibility::Visible;
+                let (result, state) = judge_run(&summary.run, &summary.source, settings, shutdown).await?;
+                summary.held = state == RunVisibility::Held;
                 summary.gate = Some(result);
             }
         }

@@ -172,7 +172,8 @@ impl LoadSummary {
 
     /// Exit code: 0 all loaded, 1 loaded with rejects or refused files, 2 nothing loaded, 4 held by the gate.
     pub fn exit_code(&self) -> u8 {
-        if self.gate.as_ref().is_some_and(|gate| !gate.is_met()) {
+        let is_refused = self.gate.as_ref().is_some_and(|gate| !gate.is_met());
+        if is_refused && (self.held || self.dry_run) {
             return 4;
         }
         let refused = self.refused_count();

@@ -114,14 +114,13 @@ impl<'a> LoadRun<'a> {
         };
         let LoadedInputs { total, holdings, .. } =
             self.read_inputs(self.producer.observed_at, summary, take_batch).await?;
-        if let Some(mut candidate) = candidate
-            && let Some(path) = candidate.finish()?
-        {
-            summary.gate = match self.args.gate {
-                true => Some(judge_candidate(path, settings).await),
-                false => None,
-            };
-            summary.effect = LoadEffect::measure_candidate(path, self.args, settings).await;
+        if let Some(mut candidate) = candidate {
+            let path = candidate.finish()?;
+            if self.args.gate {
+                summary.gate = Some(judge_candidate(path, settings, self.shutdown).await?);
+            } else if let Some(path) = path {
+                summary.effect = LoadEffect::measure_candidate(path, self.args, settings).await;
+            }
         }
         summary.frames = batches + holdings.into_record_batches().len() as u64;
         let needs_log = !total.retractions.is_empty() || needs_security_records(&total);

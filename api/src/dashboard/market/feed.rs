@@ -300,3 +300,18 @@ pub(super) fn bearer(key: &str) -> Result<HeaderValue, ApiError> {
 fn nothing_here() -> ApiError {
     ApiError::NotFound("Nothing is at this address".to_owned())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cell_keeps_numbers_and_escapes_formulas() {
+        let cell = |json: &str| RawValue::from_string(json.to_owned()).map(|value| cell_text(&value)).ok();
+        for (json, text) in
+            [("-3.20", "-3.20"), ("\"-3.2\"", "-3.2"), ("\"=A1\"", "'=A1"), ("\"-x\"", "'-x"), ("null", "")]
+        {
+            assert_eq!(cell(json).as_deref(), Some(text), "{json}");
+        }
+    }
+}

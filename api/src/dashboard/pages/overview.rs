@@ -42,7 +42,7 @@ pub(crate) async fn show_overview(holder: AccountHolder) -> PageResult {
                 }
             }
             section.panel aria-labelledby="keys" {
-                div.heading { h2 id="keys" { (format_count(active.iter().map(|_| 1).sum(), "key", "keys")) } a href="/dashboard/keys" { "Manage keys" } }
+                div.heading { h2 id="keys" { (format_count(active.len(), "key", "keys")) } a href="/dashboard/keys" { "Manage keys" } }
                 (keys::render_key_table(&active, false))
             }
         }

@@ -133,7 +133,7 @@ fn and_higher(tier: Tier) -> Markup {
 }
 
 fn years(plan: &TierLimits) -> String {
-    format_count(plan.depth_years.into(), "year", "years")
+    format_count(plan.depth_years, "year", "years")
 }
 
 /// Display name of a tier.

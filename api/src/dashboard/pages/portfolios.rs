@@ -76,8 +76,6 @@ fn section(holder: &AccountHolder, portfolio: &Portfolio) -> Markup {
         // The first line has the names of the columns.
         false => (portfolio.transactions.lines().skip(1).count(), "transaction", "transactions"),
     };
-    // The number of lines in a portfolio is limited, so the conversion cannot fail.
-    let count = i64::try_from(count).unwrap_or(i64::MAX);
     let edit = if is_holdings { HOLDINGS.name } else { TRANSACTIONS.name };
     html! {
         section.panel aria-label={ "Portfolio " (name) } {

@@ -43,11 +43,7 @@ fn body(health: &Health) -> Markup {
     let lag = match (projection.lag_events, projection.lag_seconds) {
         (Some(0), _) => "none".to_owned(),
         (Some(events), Some(seconds)) => {
-            format!(
-                "{} messages, {} s",
-                format_grouped(events.cast_signed()),
-                format_grouped(seconds.cast_signed())
-            )
+            format!("{} messages, {} s", format_grouped(events), format_grouped(seconds))
         }
         _ => unknown(),
     };

@@ -1,6 +1,8 @@
 //! Numbers as text for readers: rounded, and with thousands separators. Decimals are rounded exactly, half away from
 //! zero.
 
+use std::fmt::Display;
+
 use rust_decimal::{Decimal, RoundingStrategy};
 
 /// Decimal places of an amount below [`CENT`], which two places would show as zero.
@@ -38,13 +40,15 @@ pub(crate) fn format_large(number: Decimal) -> String {
 }
 
 /// Formats a whole number with thousands separators.
-pub(crate) fn format_grouped(number: i64) -> String {
+pub(crate) fn format_grouped(number: impl Display) -> String {
     group_digits(&number.to_string())
 }
 
 /// Formats a number with its noun, in the singular or plural.
-pub(crate) fn format_count(number: i64, one: &str, many: &str) -> String {
-    format!("{} {}", format_grouped(number), if number == 1 { one } else { many })
+pub(crate) fn format_count(number: impl Display, one: &str, many: &str) -> String {
+    let number = format_grouped(number);
+    let noun = if number == "1" { one } else { many };
+    format!("{number} {noun}")
 }
 
 /// Inserts thousands separators into the digits of a whole number.

@@ -16,6 +16,8 @@ use crate::render::envelope::Warning;
 const MERGERS: &str = include_str!("../../../queries/portfolio/mergers.sql");
 /// Maximum number of mergers one after the other that are followed.
 const MAX_CHAIN: usize = 10;
+/// Maximum number of shares that a merger gives. Sums of so many shares fit into a decimal.
+const MAX_SHARES: i64 = 1_000_000_000_000_000_000;
 
 /// Merger of a security into another one.
 #[derive(Debug)]
@@ -94,6 +96,9 @@ pub(super) fn exchange_shares(
                 continue;
             };
             let quantity = round(shares.checked_mul(*ratio)?, MAX_FRACTION_DIGITS);
+            if quantity.abs() > Decimal::from(MAX_SHARES) {
+                return None;
+            }
             let currency = one.currency().map(str::to_owned);
             let cost = currency
                 .as_deref()

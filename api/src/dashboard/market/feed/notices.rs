@@ -275,3 +275,46 @@ fn details(notice: &Notice) -> String {
     lines.extend(row("After", &notice.after));
     lines.join("\n")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use market::row::NoticeKind;
+    use serde_json::json;
+
+    #[test]
+    fn titles_have_the_part_of_a_dividend_that_the_event_is_about() {
+        let row = |amount: &str, special: Option<&str>| -> Option<NoticeRow> {
+            let row = json!({
+                "id": "d", "symbol": "KO", "ex_date": "2024-06-14", "amount": amount, "amount_status": "declared",
+                "adjusted_amount": amount, "currency": "USD", "type": "regular", "reading": "combined",
+                "special_amount": special, "frequency": "quarterly", "status": "declared", "split_factor": "1",
+                "source": "feed", "revision": 0, "updated_at": "2024-06-01T00:00:00Z",
+            });
+            NoticeRow::parse(NoticeKind::Dividends, &row.to_string()).ok()
+        };
+        let title_of = |event| {
+            let notice = Notice {
+                event,
+                symbol: "KO".to_owned(),
+                kind: NoticeKind::Dividends,
+                id: None,
+                date: chrono::NaiveDate::default(),
+                cause: NoticeCause::Data,
+                known_at: DateTime::UNIX_EPOCH,
+                is_backfill: false,
+                before: row("0.45", None),
+                after: row("1.40", Some("1.00")),
+            };
+            title(&notice).split(", ").next().unwrap_or_default().to_owned()
+        };
+        for (event, expected) in [
+            (NoticeEvent::Cut, "KO cut its dividend from 0.45 to 0.4 USD"),
+            (NoticeEvent::Special, "KO declared a special dividend of 1 USD"),
+            (NoticeEvent::Declared, "KO declared a dividend of 0.4 USD"),
+            (NoticeEvent::Cancelled, "KO cancelled its dividend of 1.4 USD"),
+        ] {
+            assert_eq!(title_of(event), expected);
+        }
+    }
+}

@@ -267,7 +267,7 @@ fn payments(rows: &[Value], sort: &str) -> Markup {
     };
     html! {
         (list_table("Table: payments", &head, body))
-        @if rows.len() > MAX_ROWS { p.hint { "The first " (MAX_ROWS) " of " (format_grouped(i64::try_from(rows.len()).unwrap_or(i64::MAX))) " payments in this order. The files have all of them." } }
+        @if rows.len() > MAX_ROWS { p.hint { "The first " (MAX_ROWS) " of " (format_grouped(rows.len())) " payments in this order. The files have all of them." } }
     }
 }
 
@@ -327,9 +327,8 @@ fn render_reconciliation(entries: &[Value]) -> Markup {
             }
         }
     };
-    let count = i64::try_from(matched.len()).unwrap_or(i64::MAX);
     html! {
-        p { (format_count(count, "payment", "payments")) " as expected." }
+        p { (format_count(matched.len(), "payment", "payments")) " as expected." }
         @if !others.is_empty() { (stacked_table("Table: compared payments", &headings, rows)) }
     }
 }
