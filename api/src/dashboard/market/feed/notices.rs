@@ -191,7 +191,7 @@ fn title(notice: &Notice) -> String {
 fn dividend_title(notice: &Notice, before: Option<&NoticeRow>, row: &DividendRow) -> String {
     let (symbol, date) = (&notice.symbol, notice.date);
     let amount_text = match notice.event {
-        NoticeEvent::Declared => format!("{} {}", ExactDecimal(regular_part(row).0), row.currency),
+        NoticeEvent::Declared => format!("{} {}", regular_part(row)[0], row.currency),
         NoticeEvent::Special => format!("{} {}", row.special_amount.unwrap_or(row.amount), row.currency),
         _ => amount(row),
     };
@@ -200,7 +200,7 @@ fn dividend_title(notice: &Notice, before: Option<&NoticeRow>, row: &DividendRow
         _ => None,
     };
     let change = before.map(|before| {
-        let [before, after] = [before, row].map(|row| ExactDecimal(regular_part(row).1));
+        let [before, after] = [before, row].map(|row| regular_part(row)[1]);
         format!("from {before} to {after} {}", row.currency)
     });
     let change = change.unwrap_or_else(|| format!("to {amount_text}"));
@@ -224,13 +224,13 @@ fn dividend_title(notice: &Notice, before: Option<&NoticeRow>, row: &DividendRow
 }
 
 /// Regular part of a dividend as declared, and adjusted for splits.
-fn regular_part(row: &DividendRow) -> (Decimal, Decimal) {
+fn regular_part(row: &DividendRow) -> [ExactDecimal; 2] {
     let special = row.special_amount.map_or(Decimal::ZERO, |special| special.0);
     let regular = row.amount.0 - special;
     if regular.is_zero() {
-        return (row.amount.0, row.adjusted_amount.0);
+        return [row.amount, row.adjusted_amount];
     }
-    (regular, row.adjusted_amount.0 - special * row.split_factor.0)
+    [regular, row.adjusted_amount.0 - special * row.split_factor.0].map(|part| ExactDecimal(part.normalize()))
 }
 
 fn split_title(notice: &Notice, before: Option<&NoticeRow>, row: &SplitRow) -> String {
@@ -310,9 +310,9 @@ mod tests {
         };
         for (event, expected) in [
             (NoticeEvent::Cut, "KO cut its dividend from 0.45 to 0.4 USD"),
-            (NoticeEvent::Special, "KO declared a special dividend of 1 USD"),
+            (NoticeEvent::Special, "KO declared a special dividend of 1.00 USD"),
             (NoticeEvent::Declared, "KO declared a dividend of 0.4 USD"),
-            (NoticeEvent::Cancelled, "KO cancelled its dividend of 1.4 USD"),
+            (NoticeEvent::Cancelled, "KO cancelled its dividend of 1.40 USD"),
         ] {
             assert_eq!(title_of(event), expected);
         }
