@@ -89,9 +89,40 @@ async fn a_load_is_served_if_it_meets_all_expectations_and_held_otherwise() -> R
     assert_eq!((code, &summary["gate"]["met"]), (0, &json!(true)), "{summary}");
     caught_up(&app).await?;
     assert_eq!(newest(&app).await?, third.0.to_string());
+    // Each check counts the loads of the last 90 days that its limit would have held.
+    let coverage = summary["gate"]["checks"]
+        .as_array()
+        .and_then(|checks| checks.iter().find(|check| check["expectation"] == json!("coverage")));
+    let coverage = coverage.context("a check of the coverage")?;
+    assert_eq!(
+        [&coverage["earlier_loads"], &coverage["earlier_failures"]],
+        [&json!(2), &json!(1)],
+        "{summary}"
+    );
     app.projector(&["expect", "reset", "test"]).await?.success()?;
     let limits = app.projector(&["expect", "list", "--json"]).await?.success()?.json()?;
     assert_eq!(limits["set"], json!([]));
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_load_may_replace_the_rows_of_a_named_source() -> Result<()> {
+    let app = TestApp::start().await?;
+    let market = DailyMarket::load(&app, 40, 1, 4).await?;
+    let _projector = app.start_projector().await?;
+    let [first, ..] = market.days.as_slice() else { anyhow::bail!("too few days") };
+    let path = day_file(&app, first.0, &first.1)?;
+    gated(&app, &path, &[]).await?;
+    let copy = async |more: &[&str]| {
+        let arguments = [&["load", &path, "--source", "copy", "--gate", "--json"][..], more].concat();
+        let output = app.ingest(&arguments).await?;
+        anyhow::Ok((output.json().with_context(|| output.stderr.clone())?, output.code))
+    };
+    let (summary, code) = copy(&["--replaces", "other"]).await?;
+    assert_eq!((code, failed(&summary["gate"])), (4, vec!["replaced"]), "{summary}");
+    app.ingest(&["undo", summary["run"].as_str().context("a run")?]).await?.success()?;
+    let (summary, code) = copy(&["--replaces", "test"]).await?;
+    assert_eq!((code, &summary["gate"]["met"]), (0, &json!(true)), "{summary}");
     Ok(())
 }
 

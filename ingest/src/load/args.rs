@@ -70,6 +70,9 @@ pub struct LoadArgs {
     /// program `projector` in the same folder, and PROJECTOR_DATABASE_URL or DATABASE_URL
     #[arg(long, env = "INGEST_GATE", value_parser = FalseyValueParser::new())]
     pub gate: bool,
+    /// Source whose rows the load may take out of use, whatever the gate's limit `replaced` is; can be repeated
+    #[arg(long, value_name = "SOURCE", requires = "gate", value_parser = parse_source_name)]
+    pub replaces: Vec<String>,
     /// Observation time of rows without one (RFC 3339); default: the time of the load
     #[arg(long, value_parser = parse_observation_time)]
     pub observed_at: Option<DateTime<Utc>>,
@@ -137,6 +140,7 @@ impl LoadArgs {
         command.extend(self.no_precheck.then(|| "--no-precheck".to_owned()));
         command.extend(self.stage.then(|| "--stage".to_owned()));
         command.extend(self.gate.then(|| "--gate".to_owned()));
+        command.extend(self.replaces.iter().map(|source| format!("--replaces={source}")));
         command
     }
 

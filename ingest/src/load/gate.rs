@@ -14,6 +14,7 @@ use telemetry::report::Report;
 use telemetry::{failpoint, shorten};
 
 use crate::clock::now;
+use crate::load::args::LoadArgs;
 use crate::load::projector_program::ProjectorProgram;
 use crate::load::publication::{LoadError, publish_change};
 use crate::log::reader::Log;
@@ -74,14 +75,14 @@ impl GateResult {
 /// run's state. Also returns the state of the run.
 pub(crate) async fn judge_run(
     run: &str,
-    source: &str,
+    args: &LoadArgs,
     settings: &StreamSettings,
     shutdown: &Shutdown,
 ) -> Result<(GateResult, RunVisibility), LoadError> {
-    let result = ask_projector(&[run, "--wait", WAIT_SECONDS], settings, shutdown).await?;
+    let result = ask_projector(&[run, "--wait", WAIT_SECONDS], args, settings, shutdown).await?;
     failpoint!("gate.judged");
     let new_state = if result.is_met() { RunVisibility::Visible } else { RunVisibility::Held };
-    let state = change_state([run, source], new_state, result.reason(), settings).await?;
+    let state = change_state([run, &args.source], new_state, result.reason(), settings).await?;
     Ok((result, state))
 }
 
@@ -116,17 +117,21 @@ async fn change_state(
 /// Compares the rows of a dry run with the expectations. `candidate` is `None` if the rows are too many.
 pub(crate) async fn judge_candidate(
     candidate: Option<&Path>,
+    args: &LoadArgs,
     settings: &StreamSettings,
     shutdown: &Shutdown,
 ) -> Result<GateResult, LoadError> {
     match candidate {
-        Some(path) => ask_projector(&["--candidate", &path.display().to_string()], settings, shutdown).await,
+        Some(path) => {
+            ask_projector(&["--candidate", &path.display().to_string()], args, settings, shutdown).await
+        }
         None => Ok(GateResult::failed("a dry run of so many rows cannot be compared; use --stage")),
     }
 }
 
 async fn ask_projector(
-    arguments: &[&str],
+    target: &[&str],
+    args: &LoadArgs,
     settings: &StreamSettings,
     shutdown: &Shutdown,
 ) -> Result<GateResult, LoadError> {
@@ -134,7 +139,8 @@ async fn ask_projector(
         let needs = "it needs the program projector next to ingest, and PROJECTOR_DATABASE_URL";
         return Ok(GateResult::failed(needs));
     };
-    let arguments = [&["gate"], arguments, &["--json"]].concat();
+    let replaces = args.replaces.iter().flat_map(|source| ["--replaces", source]).collect();
+    let arguments = [vec!["gate", "--json"], target.to_vec(), replaces].concat();
     let mut shutdown = shutdown.clone();
     let output = tokio::select! {
         output = program.run(&arguments, settings, MAX_COMPARISON) => output,

@@ -68,7 +68,7 @@ pub async fn load(
                 let state = release_empty_run(&summary.run, &summary.source, settings).await?;
                 summary.held = state == RunVisibility::Held;
             } else if is_judged {
-                let (result, state) = judge_run(&summary.run, &summary.source, settings, shutdown).await?;
+                let (result, state) = judge_run(&summary.run, args, settings, shutdown).await?;
                 summary.held = state == RunVisibility::Held;
                 summary.gate = Some(result);
             }

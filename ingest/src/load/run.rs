@@ -117,7 +117,7 @@ impl<'a> LoadRun<'a> {
         if let Some(mut candidate) = candidate {
             let path = candidate.finish()?;
             if self.args.gate {
-                summary.gate = Some(judge_candidate(path, settings, self.shutdown).await?);
+                summary.gate = Some(judge_candidate(path, self.args, settings, self.shutdown).await?);
             } else if let Some(path) = path {
                 summary.effect = LoadEffect::measure_candidate(path, self.args, settings).await;
             }

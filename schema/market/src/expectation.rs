@@ -78,6 +78,15 @@ impl Expectation {
     fn is_maximum(self) -> bool {
         !matches!(self, Self::Coverage | Self::Rows)
     }
+
+    fn is_within(self, value: Decimal, limit: Decimal) -> bool {
+        match (self, self.is_maximum()) {
+            // A file without a new session repeats an earlier one.
+            (Self::Session, _) => value >= Decimal::ONE && value <= limit,
+            (_, true) => value <= limit,
+            (_, false) => value >= limit,
+        }
+    }
 }
 
 /// Maximum number of examples of a check.
@@ -96,29 +105,37 @@ pub struct ExpectationCheck {
     pub limit: Option<ExactDecimal>,
     /// True if the value is within the limit.
     pub met: bool,
+    /// Number of loads of the same source in the 90 days before, of which the gate measured this value.
+    pub earlier_loads: usize,
+    /// Number of these loads whose value is not within the limit.
+    pub earlier_failures: usize,
     /// Worst examples, at most three.
     pub first: Vec<String>,
 }
 
 impl ExpectationCheck {
-    /// Compares a value with a limit. `examples` begin with the worst one.
+    /// Compares a value with a limit. `earlier` has the values of earlier loads; `examples` begin with the worst one.
     pub fn new(
         expectation: Expectation,
         kind: Kind,
         value: Decimal,
         limit: Option<Decimal>,
+        earlier: &[Decimal],
         mut examples: Vec<String>,
     ) -> Self {
         examples.truncate(MAX_EXAMPLES);
-        let is_met = |limit| match (expectation, expectation.is_maximum()) {
-            // A file without a new session repeats an earlier one.
-            (Expectation::Session, _) => value >= Decimal::ONE && value <= limit,
-            (_, true) => value <= limit,
-            (_, false) => value >= limit,
-        };
-        let met = limit.is_none_or(is_met);
-        let (value, limit) = (ExactDecimal(value.round_dp(2).normalize()), limit.map(ExactDecimal));
-        Self { expectation, kind, value, limit, met, first: examples }
+        let value = value.round_dp(2).normalize();
+        let is_met = |value: &Decimal| limit.is_none_or(|limit| expectation.is_within(*value, limit));
+        Self {
+            expectation,
+            kind,
+            value: ExactDecimal(value),
+            limit: limit.map(ExactDecimal),
+            met: is_met(&value),
+            earlier_loads: earlier.len(),
+            earlier_failures: earlier.iter().filter(|value| !is_met(value)).count(),
+            first: examples,
+        }
     }
 }
 
@@ -127,10 +144,14 @@ impl fmt::Display for ExpectationCheck {
         let Self { expectation, kind, value, limit, .. } = self;
         write!(f, "{expectation} of {kind}: {value} {}", expectation.meaning())?;
         match (limit, expectation) {
-            (None, _) => f.write_str(" (off)"),
-            (Some(limit), Expectation::Session) => write!(f, " (limit: 1 to {limit})"),
-            (Some(limit), _) if expectation.is_maximum() => write!(f, " (limit: at most {limit})"),
-            (Some(limit), _) => write!(f, " (limit: at least {limit})"),
+            (None, _) => return f.write_str(" (off)"),
+            (Some(limit), Expectation::Session) => write!(f, " (limit: 1 to {limit}")?,
+            (Some(limit), _) if expectation.is_maximum() => write!(f, " (limit: at most {limit}")?,
+            (Some(limit), _) => write!(f, " (limit: at least {limit}")?,
+        }
+        match self.earlier_loads {
+            0 => f.write_str(")"),
+            loads => write!(f, "; not met by {} of {loads} loads in 90 days)", self.earlier_failures),
         }
     }
 }
@@ -184,7 +205,7 @@ mod tests {
         use Expectation::*;
         let is_met = |expectation, value: i64, limit: Option<i64>| {
             let [value, limit] = [Some(value), limit].map(|number| number.map(Decimal::from));
-            ExpectationCheck::new(expectation, Kind::Price, value.unwrap(), limit, Vec::new()).met
+            ExpectationCheck::new(expectation, Kind::Price, value.unwrap(), limit, &[], Vec::new()).met
         };
         assert!(is_met(Coverage, 90, Some(90)) && !is_met(Coverage, 89, Some(90)));
         assert!(is_met(Changed, 1, Some(1)) && !is_met(Changed, 2, Some(1)) && is_met(Changed, 2, None));
@@ -194,9 +215,10 @@ mod tests {
     #[test]
     fn a_verdict_begins_with_what_is_not_met() {
         let check = |expectation, value: i64| {
-            let limit = Some(Expectation::default_limit(expectation));
+            let (limit, earlier) =
+                (Some(Expectation::default_limit(expectation)), [9, 11].map(Decimal::from));
             let examples = ["KO", "PEP", "MO", "SPY"].map(str::to_owned).to_vec();
-            ExpectationCheck::new(expectation, Kind::Price, value.into(), limit, examples)
+            ExpectationCheck::new(expectation, Kind::Price, value.into(), limit, &earlier, examples)
         };
         let verdict = GateVerdict::new(
             "r".to_owned(),
@@ -207,11 +229,11 @@ mod tests {
             verdict.lines(),
             [
                 "gate: 1 of 2 expectations are not met",
-                "  NOT MET coverage of price: 10 % of the securities or rows of earlier files of this name (limit: at least 90)",
+                "  NOT MET coverage of price: 10 % of the securities or rows of earlier files of this name (limit: at least 90; not met by 2 of 2 loads in 90 days)",
                 "          KO",
                 "          PEP",
                 "          MO",
-                "  ok      move of price: 2 % median change of the newest closes (limit: at most 10)",
+                "  ok      move of price: 2 % median change of the newest closes (limit: at most 10; not met by 1 of 2 loads in 90 days)",
             ]
         );
     }

@@ -11,7 +11,7 @@ use harness::{Api, Daemon, Program, Signal, TestApp, eventually_every};
 use market::metrics::calendar::is_session;
 
 use crate::yardstick::Yardstick;
-use crate::{Arguments, Market, database_bytes, peak_memory};
+use crate::{Arguments, Market, database_bytes, peak_memory, per_bar};
 
 const PATIENCE: Duration = Duration::from_secs(600);
 const PAUSE: Duration = Duration::from_millis(5);
@@ -48,6 +48,7 @@ pub(crate) async fn live(
     let mut live = Live { app, api: &api, market, least, day: until, rates: Vec::new() };
     live.day("first day, nothing in memory", "bench", "").await?;
     let without = live.days(arguments.days, arguments.nights).await?;
+    live.gated_days(arguments.days, without).await?;
     if rates.exists() {
         live.history_of_rates(rates).await?;
         let with = live.days(arguments.days, arguments.nights).await?;
@@ -70,7 +71,7 @@ pub(crate) async fn live(
     for (name, source) in [("day with two whole histories", "bench"), ("day of the other source", "whole")] {
         live.day(name, source, "").await?;
     }
-    Ok(())
+    live.held_history(folder).await
 }
 
 fn memory(projector: &Daemon) {
@@ -120,7 +121,7 @@ impl Live<'_> {
         let newest = text.lines().last().and_then(|line| line.split_once(',')).context("a rate")?.0;
         self.rates = text.lines().filter(|line| line.starts_with(newest)).map(str::to_owned).collect();
         let started = Instant::now();
-        self.load(&file.display().to_string(), "rates").await?;
+        self.load(&file.display().to_string(), "rates", &[]).await?;
         self.day("  and the day after them", "bench", "").await?;
         let (seconds, count) = (started.elapsed().as_secs_f64(), text.lines().count() - 1);
         println!("{:32} {seconds:>8.2} s for {count} rates", "live: a history of rates");
@@ -130,6 +131,26 @@ impl Live<'_> {
     /// Adds the next trading day. Returns the seconds from the start of the load until the API serves this day. `split`
     /// is a symbol with a 2:1 split on this day, or empty.
     async fn day(&mut self, name: &str, source: &str, split: &str) -> Result<f64> {
+        let (day, folder) = self.write_next_day(split)?;
+        let started = Instant::now();
+        self.load(&folder, source, &[]).await?;
+        let in_log = started.elapsed();
+        self.served(&day).await?;
+        let seconds = started.elapsed().as_secs_f64();
+        let Yardstick { derive, copy } = self.least;
+        println!(
+            "{:32} {seconds:>8.2} s, {:.2} s into the log; {:.1} x (derive + copy), {:.1} x derive, {:.1} x copy",
+            format!("live: {name}"),
+            in_log.as_secs_f64(),
+            seconds / (derive + copy).as_secs_f64(),
+            seconds / derive.as_secs_f64(),
+            seconds / copy.as_secs_f64()
+        );
+        Ok(seconds)
+    }
+
+    /// Writes the files of the next trading day. Returns the day and their folder.
+    fn write_next_day(&mut self, split: &str) -> Result<(String, String)> {
         let next = self.day.iter_days().skip(1).find(|day| is_session(*day));
         self.day = next.context("a next session")?;
         let day = self.day.to_string();
@@ -145,21 +166,44 @@ impl Live<'_> {
         if !split.is_empty() {
             fs::write(folder.join("splits.csv"), format!("symbol,ex_date,from,to\n{split},{day},1,2\n"))?;
         }
+        Ok((day, folder.display().to_string()))
+    }
+
+    /// Adds `count` days through the gate, and one that is held and released. `ungated` is the median of a day without a
+    /// gate, in seconds.
+    async fn gated_days(&mut self, count: u32, ungated: f64) -> Result<()> {
+        // Each day has the closes of the day before.
+        self.app.projector(&["expect", "set", "bench", "price", "repeated", "off"]).await?.success()?;
+        let mut seconds = Vec::new();
+        for _ in 0..count {
+            let (day, folder) = self.write_next_day("")?;
+            let started = Instant::now();
+            self.load(&folder, "bench", &["--gate"]).await?;
+            self.served(&day).await?;
+            seconds.push(started.elapsed().as_secs_f64());
+        }
+        let median = percentile(&mut seconds, 0.5);
+        let ratio = median / ungated;
+        println!("{:32} {median:>8.2} s p50, {ratio:.2} x a day without the gate", "live: gated days");
+        let (day, folder) = self.write_next_day("")?;
+        let run = self.load(&folder, "bench", &["--stage"]).await?;
+        self.applied().await?;
         let started = Instant::now();
-        self.load(&folder.display().to_string(), source).await?;
-        let in_log = started.elapsed();
+        self.app.ingest(&["release", &run]).await?.success()?;
         self.served(&day).await?;
-        let seconds = started.elapsed().as_secs_f64();
-        let Yardstick { derive, copy } = self.least;
-        println!(
-            "{:32} {seconds:>8.2} s, {:.2} s into the log; {:.1} x (derive + copy), {:.1} x derive, {:.1} x copy",
-            format!("live: {name}"),
-            in_log.as_secs_f64(),
-            seconds / (derive + copy).as_secs_f64(),
-            seconds / derive.as_secs_f64(),
-            seconds / copy.as_secs_f64()
-        );
-        Ok(seconds)
+        println!("{:32} {:>8.2} s", "live: release of a held day", started.elapsed().as_secs_f64());
+        Ok(())
+    }
+
+    /// Loads the files of the whole market as a held run of another source. Prints its size in the database.
+    async fn held_history(&mut self, folder: &Path) -> Result<()> {
+        let before = database_bytes(self.app).await?;
+        let run = self.load(&folder.display().to_string(), "held", &["--stage"]).await?;
+        self.applied().await?;
+        let added = database_bytes(self.app).await?.saturating_sub(before);
+        println!("{:32} {:>8.1} bytes a bar", "live: a held history", per_bar(added, self.market.bars));
+        self.app.ingest(&["undo", &run]).await?.success()?;
+        Ok(())
     }
 
     /// Adds `count` days, with files that also repeat up to four of the days before. One in 200 repeated bars is
@@ -186,7 +230,7 @@ impl Live<'_> {
             let folder = self.app.folder().join(format!("repeated-{}", self.day));
             fs::create_dir_all(&folder)?;
             fs::write(folder.join("prices.csv"), prices)?;
-            self.load(&folder.display().to_string(), "bench").await?;
+            self.load(&folder.display().to_string(), "bench", &[]).await?;
             self.served(&self.day.to_string()).await?;
         }
         let bytes: &str = "select (sum(pg_total_relation_size(relid)) filter (where relname like 'superseded\\_%'))::bigint, \
@@ -209,7 +253,7 @@ impl Live<'_> {
     /// served: the projector has then applied the whole history too.
     async fn whole_second_history(&mut self, folder: &Path) -> Result<()> {
         let started = Instant::now();
-        self.load(&folder.display().to_string(), "whole").await?;
+        self.load(&folder.display().to_string(), "whole", &[]).await?;
         let in_log = started.elapsed().as_secs_f64();
         self.day("  and the day after it", "bench", "").await?;
         let seconds = started.elapsed().as_secs_f64();
@@ -227,11 +271,25 @@ impl Live<'_> {
         .await
     }
 
-    async fn load(&self, path: &str, source: &str) -> Result<()> {
+    /// Waits until the read tables have the whole log.
+    async fn applied(&self) -> Result<()> {
+        let context = async_nats::jetstream::new(self.app.nats().await?);
+        let mut stream = context.get_stream(&self.app.endpoints().stream).await?;
+        let end = i64::try_from(stream.info().await?.state.last_sequence)?;
+        eventually_every(PAUSE, PATIENCE, async || {
+            let at: i64 = self.app.sql_value("select sequence from read_g1.version").await?;
+            anyhow::ensure!(at == end, "the tables are at {at} of {end}");
+            Ok(())
+        })
+        .await
+    }
+
+    /// Loads files, and returns the id of the run.
+    async fn load(&self, path: &str, source: &str, more: &[&str]) -> Result<String> {
         let observed = Utc::now().to_rfc3339();
-        let arguments = ["load", path, "--source", source, "--observed-at", &observed];
-        self.app.ingest(&arguments).await?.success()?;
-        Ok(())
+        let arguments = ["load", path, "--source", source, "--observed-at", &observed, "--json"];
+        let summary = self.app.ingest(&[&arguments[..], more].concat()).await?.success()?.json()?;
+        Ok(summary["run"].as_str().context("a run")?.to_owned())
     }
 
     /// Loads `count` corrections of dividends. Prints the milliseconds from the end of a load until a response has the
@@ -246,7 +304,7 @@ impl Live<'_> {
             let amount = format!("0.1{number:03}1");
             // A special dividend is served with any amount. A regular one may be quarantined.
             fs::write(&file, format!("symbol,ex_date,amount,type\n{symbol},2024-06-27,{amount},special\n"))?;
-            self.load(&file.display().to_string(), "bench").await?;
+            self.load(&file.display().to_string(), "bench", &[]).await?;
             let started = Instant::now();
             eventually_every(PAUSE, PATIENCE, async || {
                 let path = format!("/v1/stocks/{symbol}/dividends?start_date=2024-06-27&limit=5");

@@ -35,7 +35,7 @@ mod side;
 pub(crate) use comparison::{MarketComparison, SecurityFigures};
 pub(crate) use load_figures::median;
 pub(crate) use loaded_rows::LoadedRows;
-pub(crate) use result::RunEffect;
+pub(crate) use result::{RunEffect, SourceReplacement};
 pub(crate) use side::TouchedViews;
 
 const ACTIVE: &str = include_str!("../../../queries/generation_active.sql");

@@ -12,8 +12,9 @@ use market::row::JsonColumn;
 use rust_decimal::Decimal;
 use tokio_postgres::Transaction;
 
+use super::earlier_values::EarlierValues;
 use super::expectations::Limits;
-use crate::review::effect::{LoadedRows, RunEffect, median};
+use crate::review::effect::{LoadedRows, RunEffect, SourceReplacement, median};
 
 const EARLIER: &str = include_str!("../../../queries/gate/earlier_loads.sql");
 const RECENT_SYMBOLS: &str = include_str!("../../../queries/gate/recent_symbols.sql");
@@ -67,12 +68,15 @@ impl EarlierLoads {
 /// Checks that were made so far.
 pub(super) struct Checks {
     limits: Limits,
+    earlier: EarlierValues,
     pub(super) found: Vec<ExpectationCheck>,
 }
 
 impl Checks {
-    pub(super) async fn load(transaction: &Transaction<'_>, source: &str) -> anyhow::Result<Self> {
-        Ok(Self { limits: Limits::load(transaction, source).await?, found: Vec::new() })
+    pub(super) async fn load(transaction: &Transaction<'_>, source: &str, run: &str) -> anyhow::Result<Self> {
+        let limits = Limits::load(transaction, source).await?;
+        let earlier = EarlierValues::load(transaction, source, run).await?;
+        Ok(Self { limits, earlier, found: Vec::new() })
     }
 
     pub(super) fn add(
@@ -82,8 +86,8 @@ impl Checks {
         value: Decimal,
         examples: Vec<String>,
     ) {
-        let limit = self.limits.get(expectation, kind);
-        self.found.push(ExpectationCheck::new(expectation, kind, value, limit, examples));
+        let (limit, earlier) = (self.limits.get(expectation, kind), self.earlier.get(expectation, kind));
+        self.found.push(ExpectationCheck::new(expectation, kind, value, limit, earlier, examples));
     }
 
     pub(super) fn add_row_counts(&mut self, loaded: &LoadedRows, earlier: &EarlierLoads) {
@@ -125,7 +129,8 @@ impl Checks {
         self.add(Expectation::Coverage, Kind::Price, rows.max(symbols), missing);
     }
 
-    pub(super) fn add_effect(&mut self, source: &str, effect: &RunEffect) {
+    /// Adds the checks of the effect. Rows of the sources in `replaces` may be taken out of use.
+    pub(super) fn add_effect(&mut self, source: &str, replaces: &[String], effect: &RunEffect) {
         let (found, figures) = (&effect.found, &effect.found.figures);
         for (kind, values) in &figures.values {
             let share = share(values.changed, values.earlier);
@@ -160,7 +165,10 @@ impl Checks {
         let quarantined = quarantined.map(|row| format!("{}: {}", row.symbol, row.message)).collect();
         self.add(Expectation::Rejected, Kind::Reject, share(refused, rows), quarantined);
         let mut replaced: BTreeMap<Kind, Vec<(u64, String)>> = BTreeMap::new();
-        for replacement in found.replaced.iter().filter(|replacement| replacement.source == source) {
+        let counts = |replacement: &&SourceReplacement| {
+            replacement.source == source && !replaces.contains(&replacement.replaced)
+        };
+        for replacement in found.replaced.iter().filter(counts) {
             let (of, rows) = (&replacement.replaced, replacement.rows);
             let text = format!("{rows} rows of {of}: {}", replacement.first.join(", "));
             replaced.entry(replacement.kind).or_default().push((rows, text));

@@ -3,6 +3,7 @@
 //! `ingest load --gate` runs this command after it published a held run, and releases the run if all expectations are met.
 
 mod checks;
+mod earlier_values;
 mod expectations;
 
 use std::collections::BTreeSet;
@@ -23,6 +24,7 @@ use crate::review::audit::AuditArgs;
 use crate::review::effect::{EffectTarget, find_touched_rows, measure_effect};
 use crate::settings::{DatabaseArgs, LIVE_FACTS};
 use checks::{Checks, EarlierLoads};
+use earlier_values::store_values;
 pub(crate) use expectations::{ExpectCommand, run_expect};
 
 const ACTIVE: &str = include_str!("../../../queries/generation_active.sql");
@@ -39,6 +41,9 @@ pub(crate) struct GateArgs {
     /// Maximum time to wait until the facts contain RUN, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 0, value_parser = clap::value_parser!(u64).range(..=3600))]
     wait: u64,
+    /// Source whose rows the load may take out of use; can be repeated
+    #[arg(long, value_name = "SOURCE")]
+    replaces: Vec<String>,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
@@ -65,10 +70,10 @@ pub(crate) async fn judge_load(database: &DatabaseArgs, args: &GateArgs) -> anyh
     generation.set_session_search_path(&client).await?;
     let transaction = begin_snapshot(&mut client).await?;
     let source = effect.source.as_deref().unwrap_or_default();
-    let mut checks = Checks::load(&transaction, source).await?;
+    let mut checks = Checks::load(&transaction, source, &effect.run).await?;
     let earlier = EarlierLoads::load(&transaction, source, &effect.run, &effect.loaded).await?;
     checks.add_row_counts(&effect.loaded, &earlier);
-    checks.add_effect(source, &effect);
+    checks.add_effect(source, &args.replaces, &effect);
     let mut behind = BTreeSet::new();
     for row in transaction.query(HELD_RUNS, &[&source, &effect.run]).await? {
         let held: &str = row.try_get(0)?;
@@ -80,6 +85,10 @@ pub(crate) async fn judge_load(database: &DatabaseArgs, args: &GateArgs) -> anyh
     let first_kind = effect.loaded.rows.keys().next().copied().unwrap_or(Kind::Price);
     let count = Decimal::from(behind.len());
     checks.add(Expectation::Behind, first_kind, count, behind.into_iter().collect());
+    transaction.commit().await?;
+    if args.candidate.is_none() {
+        store_values(&client, &effect.run, &checks.found).await?;
+    }
     Ok(GateVerdict::new(effect.run, checks.found))
 }
 
