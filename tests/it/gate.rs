@@ -1,6 +1,6 @@
 //! Tests of `ingest load --gate`: a load that does not meet the expectations of its source is held.
 
-mod daily_market;
+pub(crate) mod daily_market;
 mod planted_faults;
 
 use anyhow::{Context, Result, ensure};

@@ -53,6 +53,7 @@ mod ingest_load;
 mod large_responses;
 mod lease_simulation;
 mod limits;
+mod lineage;
 mod lists;
 mod lists_by_rule;
 mod load_effect;

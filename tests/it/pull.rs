@@ -15,7 +15,7 @@ use crate::log_copies::messages;
 mod hostile_answers;
 mod repeated_answers;
 mod store;
-mod vendor;
+pub(crate) mod vendor;
 
 use store::Store;
 use vendor::{Asked, Vendor};

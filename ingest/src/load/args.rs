@@ -13,6 +13,7 @@ use market::symbol::Symbol;
 
 use crate::format::canonical::column_list::parse_kind;
 use crate::format::{FormatChoice, MapFile, ReaderOptions, SymbolPattern};
+use crate::lineage::{FetchedDataset, LineageSettings};
 use crate::normalize::parse_time;
 use crate::source::folder_handle::FolderHandle;
 use crate::source::standard_input;
@@ -104,6 +105,12 @@ pub struct LoadArgs {
     /// DATABASE_URL
     #[arg(long, env = "INGEST_EFFECT_WAIT", default_value_t = 5, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(..=3600))]
     pub effect_wait: u64,
+    /// Data catalogue for lineage events.
+    #[command(flatten)]
+    pub(crate) lineage: LineageSettings,
+    /// Origin of the files, if a pull fetched them.
+    #[arg(skip)]
+    pub(crate) fetched_from: Option<FetchedDataset>,
     /// Handle of the folder that contains all paths. The files are opened through this handle. `None` for paths from
     /// the command line.
     #[arg(skip)]

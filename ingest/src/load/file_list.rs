@@ -52,9 +52,9 @@ impl FileList {
         self.reports.iter().filter(|file| file.status == FileStatus::Loaded)
     }
 
-    /// Reasons for refusing files, each once, with the number of its files if they are several. An archive may have
-    /// thousands of refused files.
-    pub(crate) fn describe_refusals(&self) -> String {
+    /// Reasons why no row was loaded. Reasons for refusing files are listed once, with the number of files if they are
+    /// several, because an archive may have thousands of refused files. `rejects` is the number of rejects.
+    pub(crate) fn describe_refusals(&self, rejects: u64) -> String {
         let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
         for reason in self.refused().filter_map(|file| file.reason.as_deref()) {
             *counts.entry(reason).or_default() += 1;
@@ -65,6 +65,8 @@ impl FileList {
         });
         let text = texts.collect::<Vec<_>>().join("; ");
         match counts.len().saturating_sub(MAX_REASONS) {
+            _ if self.count() == 0 => "no feed files found".to_owned(),
+            _ if counts.is_empty() => format!("all {rejects} rows were rejected"),
             0 => text,
             more => format!("{text}; and {}", counted(more, "other reason")),
         }

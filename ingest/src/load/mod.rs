@@ -14,6 +14,7 @@ use crate::format::ReaderOptions;
 use crate::load::file_list::FileReport;
 use crate::load::gate::{judge_run, release_empty_run};
 use crate::load::input::{LoadInput, identify_inputs};
+use crate::load::lineage::LineageRun;
 use crate::load::progress::LoadProgress;
 use crate::load::publication::LoadError;
 use crate::load::report::LoadSummary;
@@ -26,6 +27,7 @@ pub(crate) mod effect;
 pub mod file_list;
 pub(crate) mod gate;
 pub(crate) mod input;
+pub(crate) mod lineage;
 pub(crate) mod producer;
 pub(crate) mod progress;
 mod projector_program;
@@ -57,26 +59,46 @@ pub async fn load(
             tokio::task::spawn_blocking(move || find_inputs(&args, input.as_deref(), &options, &progress));
         identified.await.map_err(LoadError::Task)?
     };
-    if !inputs.is_empty() {
-        let run = LoadRun::new(args, inputs, options, progress.clone(), shutdown);
-        if args.dry_run {
-            run.run_dry(settings, &mut summary).await?
-        } else {
-            run.publish(settings, &mut summary).await?;
-            let is_judged = args.gate && !args.stage && summary.held;
-            if is_judged && summary.exit_code() == 2 {
-                let state = release_empty_run(&summary.run, &summary.source, settings).await?;
-                summary.held = state == RunVisibility::Held;
-            } else if is_judged {
-                let (result, state) = judge_run(&summary.run, args, settings, shutdown).await?;
-                summary.held = state == RunVisibility::Held;
-                summary.gate = Some(result);
-            }
-        }
+    let run = (!inputs.is_empty()).then(|| LoadRun::new(args, inputs, options, progress.clone(), shutdown));
+    if let Some(run) = &run {
+        summary.run.clone_from(&run.id);
     }
+    let lineage = LineageRun::start(args, settings, &summary, run.as_ref().map_or(&[], LoadRun::inputs));
+    let loaded = match run {
+        Some(run) => load_run(run, args, settings, shutdown, &mut summary).await,
+        None => Ok(()),
+    };
     progress.finish();
     summary.seconds = begun.elapsed().as_secs_f64();
-    Ok(summary)
+    if let Some(lineage) = lineage {
+        lineage.finish(&summary, loaded.as_ref().err()).await;
+    }
+    loaded.map(|()| summary)
+}
+
+/// Reads the inputs of a run, and publishes them unless it is a dry run. With `--gate`, also decides whether they are
+/// served.
+async fn load_run(
+    run: LoadRun<'_>,
+    args: &LoadArgs,
+    settings: &StreamSettings,
+    shutdown: &Shutdown,
+    summary: &mut LoadSummary,
+) -> Result<(), LoadError> {
+    if args.dry_run {
+        return run.run_dry(settings, summary).await;
+    }
+    run.publish(settings, summary).await?;
+    let is_judged = args.gate && !args.stage && summary.held;
+    if is_judged && summary.exit_code() == 2 {
+        let state = release_empty_run(&summary.run, &summary.source, settings).await?;
+        summary.held = state == RunVisibility::Held;
+    } else if is_judged {
+        let (result, state) = judge_run(&summary.run, args, settings, shutdown).await?;
+        summary.held = state == RunVisibility::Held;
+        summary.gate = Some(result);
+    }
+    Ok(())
 }
 
 /// Finds the files of all paths, and detects their formats and digests. The summary lists the refused files.

@@ -40,7 +40,7 @@ use crate::source::feed_files::MAX_LISTED;
 pub(crate) struct LoadRun<'a> {
     /// Id of the run: a hash of the source and the inputs' digests. The same load therefore has the same id when it is
     /// repeated.
-    id: String,
+    pub id: String,
     args: &'a LoadArgs,
     producer: Producer,
     shutdown: &'a Shutdown,
@@ -81,13 +81,16 @@ impl<'a> LoadRun<'a> {
         Self { id, args, producer, shutdown }
     }
 
+    pub(crate) fn inputs(&self) -> &[LoadInput] {
+        &self.producer.inputs
+    }
+
     /// Reads all inputs, but publishes nothing. If the log is reachable, it is read for the summary.
     pub(crate) async fn run_dry(
         self,
         settings: &StreamSettings,
         summary: &mut LoadSummary,
     ) -> Result<(), LoadError> {
-        summary.run.clone_from(&self.id);
         let runs = match Log::open_existing(settings).await {
             Err(error) if error.is_absence() => Ok(Runs::default()),
             Err(error) => Err(error),
@@ -143,7 +146,6 @@ impl<'a> LoadRun<'a> {
         settings: &StreamSettings,
         summary: &mut LoadSummary,
     ) -> Result<(), LoadError> {
-        summary.run.clone_from(&self.id);
         let log = Log::open(settings).await?;
         let mut runs = Runs::read(&log).await?;
         if runs.states.state(&self.id) == RunVisibility::Excluded {

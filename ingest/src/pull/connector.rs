@@ -17,6 +17,7 @@ use super::args::parse_symbols;
 use super::args::{ManifestError, PullError};
 use super::budget::CallBudget;
 use super::credential::CredentialSpec;
+use crate::lineage::FetchedDataset;
 use crate::load::{LoadArgs, parse_source_name};
 use crate::source::folder_handle::{Links, read_small_text};
 
@@ -199,6 +200,13 @@ impl Connector {
         }
         let args = self.load_args("any.json", &[]).map_err(|error| format!("options: {error}"))?;
         check_options(&args).map_err(|reason| format!("options: {reason}"))
+    }
+
+    /// Origin of the responses to a request; `None` if the manifest has no request of this name.
+    pub(super) fn dataset(&self, request: &str) -> Option<FetchedDataset> {
+        let template = self.requests.iter().find(|template| template.name == request)?;
+        let name = format!("{}{}", self.base_url.path().trim_end_matches('/'), template.path);
+        Some(FetchedDataset { namespace: self.base_url.origin().ascii_serialization(), name })
     }
 
     /// Arguments of `ingest load` for fetched files.

@@ -283,6 +283,7 @@ impl SyncRun<'_> {
             args.map_err(|source| PullError::Options { connector: connector.name.clone(), source })?;
         let opened = batch.open_files_folder(part).map_err(self.in_folder())?;
         args.gate |= self.client.args.gate;
+        args.fetched_from = connector.dataset(&batch.notes.request);
         (args.paths, args.folder) = (vec![folder], Some(Arc::new(opened)));
         let responses = batch.notes.responses.iter().filter(|response| response.part() == part);
         let files = responses.flat_map(|response| &response.files);

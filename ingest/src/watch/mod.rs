@@ -173,10 +173,7 @@ impl Watch<'_> {
         let (subfolder, mut report) = match loaded {
             Ok(summary) if summary.exit_code() == 2 => {
                 // The log message already names the file, so only the reasons are added.
-                reason = summary.files.describe_refusals();
-                if reason.is_empty() {
-                    reason = format!("all {} rows were rejected", summary.rejects_total);
-                }
+                reason = summary.files.describe_refusals(summary.rejects_total);
                 (REFUSED, Some(summary.report().to_string()))
             }
             Ok(summary) => {

@@ -8,22 +8,22 @@ use anyhow::{Context, Result};
 use chrono::NaiveDate;
 use harness::{TestApp, generate_market};
 
-pub(super) const PRICES: &str = "symbol,date,open,high,low,close,volume";
+pub(crate) const PRICES: &str = "symbol,date,open,high,low,close,volume";
 const LAST: &str = "2024-06-28";
 
 /// Market with its daily rows. Each row is a line of a CSV file.
-pub(super) struct DailyMarket {
+pub(crate) struct DailyMarket {
     /// Prices of the loaded history, by symbol.
-    pub(super) history: BTreeMap<String, Vec<String>>,
+    pub(crate) history: BTreeMap<String, Vec<String>>,
     /// Sessions after the history, with their prices.
-    pub(super) days: Vec<(NaiveDate, Vec<String>)>,
+    pub(crate) days: Vec<(NaiveDate, Vec<String>)>,
     /// Dividends after the history, by declaration date.
-    pub(super) dividends: BTreeMap<String, Vec<String>>,
+    pub(crate) dividends: BTreeMap<String, Vec<String>>,
 }
 
 impl DailyMarket {
     /// Generates a market, and loads all rows from before the last `days` sessions without a gate.
-    pub(super) async fn load(app: &TestApp, symbols: u32, years: u32, days: usize) -> Result<Self> {
+    pub(crate) async fn load(app: &TestApp, symbols: u32, years: u32, days: usize) -> Result<Self> {
         let folder = app.folder().join("generated");
         generate_market(&folder, &format!("--symbols {symbols} --years {years} --seed 7 --until {LAST}"))?;
         let (mut history, mut dated) =
@@ -79,7 +79,7 @@ impl DailyMarket {
     }
 
     /// Files of a day: its prices, and the dividends that were declared since the day before.
-    pub(super) fn day_folder(&self, app: &TestApp, index: usize) -> Result<String> {
+    pub(crate) fn day_folder(&self, app: &TestApp, index: usize) -> Result<String> {
         let (day, prices) = &self.days[index];
         let folder = app.folder().join(format!("day-{day}"));
         fs::create_dir_all(&folder)?;
@@ -95,17 +95,17 @@ impl DailyMarket {
 }
 
 /// Writes the price file of a day, and returns its path.
-pub(super) fn day_file(app: &TestApp, day: NaiveDate, rows: &[String]) -> Result<String> {
+pub(crate) fn day_file(app: &TestApp, day: NaiveDate, rows: &[String]) -> Result<String> {
     let path = app.folder().join(format!("prices-{day}.csv"));
     fs::write(&path, file(PRICES, rows))?;
     Ok(path.display().to_string())
 }
 
-pub(super) fn file(head: &str, rows: &[String]) -> String {
+pub(crate) fn file(head: &str, rows: &[String]) -> String {
     format!("{head}\n{}\n", rows.join("\n"))
 }
 
-pub(super) fn cell(row: &str, column: usize) -> &str {
+pub(crate) fn cell(row: &str, column: usize) -> &str {
     row.split(',').nth(column).unwrap_or_default()
 }
 

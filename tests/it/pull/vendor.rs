@@ -4,20 +4,22 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::Result;
 use axum::Router;
+use axum::body::Bytes;
 use axum::extract::{Request, State};
 use axum::http::HeaderMap;
 use axum::response::Response;
 
 /// A request that the server received.
 #[derive(Debug, Clone)]
-pub(super) struct Asked {
+pub(crate) struct Asked {
     pub path: String,
     pub query: String,
     pub headers: HeaderMap,
+    pub body: Bytes,
 }
 
 impl Asked {
-    pub(super) fn header(&self, name: &str) -> &str {
+    pub(crate) fn header(&self, name: &str) -> &str {
         self.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
     }
 }
@@ -25,7 +27,7 @@ impl Asked {
 type Answer = Arc<dyn Fn(&Asked, usize) -> Response + Send + Sync>;
 
 /// The server. Its task ends with the async runtime of the test.
-pub(super) struct Vendor {
+pub(crate) struct Vendor {
     pub address: String,
     asked: Arc<Mutex<Vec<Asked>>>,
 }
@@ -38,7 +40,7 @@ struct Serving {
 
 impl Vendor {
     /// Starts the server. `answer` gets the request and the number of earlier requests.
-    pub(super) async fn start(
+    pub(crate) async fn start(
         answer: impl Fn(&Asked, usize) -> Response + Send + Sync + 'static,
     ) -> Result<Self> {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
@@ -50,16 +52,18 @@ impl Vendor {
         Ok(Self { address, asked })
     }
 
-    pub(super) fn asked(&self) -> Vec<Asked> {
+    pub(crate) fn asked(&self) -> Vec<Asked> {
         self.asked.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
 async fn serve(State(serving): State<Serving>, request: Request) -> Response {
+    let (head, body) = request.into_parts();
     let asked = Asked {
-        path: request.uri().path().to_owned(),
-        query: request.uri().query().unwrap_or_default().to_owned(),
-        headers: request.headers().clone(),
+        path: head.uri.path().to_owned(),
+        query: head.uri.query().unwrap_or_default().to_owned(),
+        headers: head.headers,
+        body: axum::body::to_bytes(body, usize::MAX).await.unwrap_or_default(),
     };
     let before = {
         let mut all = serving.asked.lock().unwrap_or_else(PoisonError::into_inner);
