@@ -271,6 +271,9 @@ enum Mode {
     Generic,
 }
 
+/// Last part of some queries on earlier facts.
+const STATES: &str = include_str!("../../schema/store/queries/past/states.sql");
+
 fn file(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
 }
@@ -279,7 +282,7 @@ async fn execute(client: &Client, query: &HotQuery, mode: Mode) -> Result<Value>
     let folders = ["../api/queries", "../schema/store/queries"];
     let paths = folders.map(|folder| file(&format!("{folder}/{}.sql", query.name)));
     let path = paths.iter().find(|path| path.exists()).context("a file of the statement")?;
-    let sql = std::fs::read_to_string(path)?.replace("{facts}", "facts");
+    let sql = std::fs::read_to_string(path)?.replace("{states}", STATES).replace("{facts}", "facts");
     let mode = match mode {
         Mode::Custom => "force_custom_plan",
         Mode::Generic => "force_generic_plan",

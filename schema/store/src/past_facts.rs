@@ -35,6 +35,7 @@ use stored_rows::{FeedYear, StoredRecords, StoredYear};
 const FACTS: &str = include_str!("../queries/past/facts.sql");
 const ROWS: &str = include_str!("../queries/past/rows.sql");
 const RATES: &str = include_str!("../queries/past/rates.sql");
+const STATES: &str = include_str!("../queries/past/states.sql");
 const BATCHES: &str = include_str!("../queries/past/batches.sql");
 
 /// Symbol, kind and source of a row of packed records.
@@ -111,7 +112,11 @@ pub struct FactHistory {
 impl FactHistory {
     /// SQL texts of the three statements that [`FactHistory::load`] needs, for a fact set.
     pub fn statements(fact_set: &str) -> [String; 3] {
-        [FACTS, RATES, BATCHES].map(|text| text.replace("{facts}", fact_set))
+        [FACTS, RATES, BATCHES].map(|text| Self::statement(text, fact_set))
+    }
+
+    fn statement(text: &str, fact_set: &str) -> String {
+        text.replace("{states}", STATES).replace("{facts}", fact_set)
     }
 
     /// Loads the current and superseded facts of some symbols and of all symbols linked to them, and the exchange rates
@@ -129,9 +134,8 @@ impl FactHistory {
         let mut history = Self::read(&client.query(facts, &[&symbols]).await?)?;
         let pairs = pairs_of(&currencies_of(&history.records)?);
         if !pairs.is_empty() {
-            for row in client.query(rates, &[&pairs, &i32::MIN, &i32::MAX]).await? {
-                history.read_records(&row)?;
-            }
+            let rows = client.query(rates, &[&pairs, &i32::MIN, &i32::MAX]).await?;
+            history.records.extend(Self::read(&rows)?.records);
         }
         history.with_owners(client, batches, index).await
     }
@@ -171,7 +175,7 @@ impl FactHistory {
         let numbers: Vec<i32> = years.iter().map(|(.., year)| *year).collect();
         let keys: [&(dyn ToSql + Sync); 6] =
             [&symbols, &kinds, &sources, &bar_symbols, &bar_sources, &numbers];
-        let [rows, batches] = [ROWS, BATCHES].map(|text| text.replace("{facts}", fact_set));
+        let [rows, batches] = [ROWS, BATCHES].map(|text| Self::statement(text, fact_set));
         let history = Self::read(&client.query(&rows, &keys).await?)?;
         history.with_owners(client, &*batches, &EmptyBatchIndex).await
     }

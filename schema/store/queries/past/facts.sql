@@ -1,5 +1,6 @@
 -- $1 symbols. Facts of these symbols and of all directly or indirectly linked symbols, including replaced facts. One
--- statement reads all parts, so that they have one snapshot. The name of the fact set replaces {facts}.
+-- statement reads all parts, so that they have one snapshot. The name of the fact set replaces {facts},
+-- and the text of states.sql is the last part.
 with recursive related as (
   select distinct symbol collate "C" as symbol from unnest($1::text[]) as asked (symbol)
   union
@@ -37,22 +38,4 @@ union all
 select 'dividend_feeds', null, source, null, year, sequence, null, null, null, null, null, null, ended, null
 from {facts}.dividend_feeds
 union all
-select 'run_changes', run, null, null, null, sequence, null, null, null, null, null, null, null, state
-from {facts}.run_changes
-union all
-select 'batch_runs', listed.run, null, null, null, listed.sequence, listed.frame, null, null, null, null, null, null, null
-from (
-  select owned.frame
-  from {facts}.run_changes c
-  -- Offset 0 keeps the look-up by run and by batch. Few runs have changes.
-  cross join lateral (
-    select frame from {facts}.frames where run = c.run
-    union all
-    select frame from {facts}.batch_runs where run = c.run
-    offset 0
-  ) owned
-  group by owned.frame
-) changed
-cross join lateral (
-  select run, sequence, frame from {facts}.batch_runs where frame = changed.frame offset 0
-) listed
+{states}

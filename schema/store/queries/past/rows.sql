@@ -1,5 +1,6 @@
 -- $1 symbols, $2 kinds and $3 sources of rows of records; $4 symbols, $5 sources and $6 years of rows of bars. All
--- observations of these rows, in the columns of facts.sql. The name of the fact set replaces {facts}.
+-- observations of these rows, in the columns of facts.sql. The name of the fact set replaces {facts}, and
+-- the text of states.sql is the last part.
 with of_records as materialized (
   select * from unnest($1::text[], $2::text[], $3::text[]) as k (symbol, kind, source)
 ), of_bars as materialized (
@@ -23,22 +24,4 @@ select 'superseded_bars', b.symbol, b.source, null, b.year, null, b.packed, null
 from of_bars k
 join {facts}.superseded_bars b on b.symbol = k.symbol and b.source = k.source and b.year = k.year
 union all
-select 'run_changes', run, null, null, null, sequence, null, null, null, null, null, null, null, state
-from {facts}.run_changes
-union all
-select 'batch_runs', listed.run, null, null, null, listed.sequence, listed.frame, null, null, null, null, null, null, null
-from (
-  select owned.frame
-  from {facts}.run_changes c
-  -- Offset 0 keeps the look-up by run and by batch. Few runs have changes.
-  cross join lateral (
-    select frame from {facts}.frames where run = c.run
-    union all
-    select frame from {facts}.batch_runs where run = c.run
-    offset 0
-  ) owned
-  group by owned.frame
-) changed
-cross join lateral (
-  select run, sequence, frame from {facts}.batch_runs where frame = changed.frame offset 0
-) listed
+{states}
