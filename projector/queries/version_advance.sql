@@ -1,6 +1,7 @@
--- $1 sequence, $2 market date, $3 policy, $4 position, $5 true if securities were derived. A derivation without changes
--- keeps the position. If a sequence has new data, the name of the version includes the position. After a restore,
--- versions of the backup's sequences already exist. The first version is new even if nothing is derived: it is served too.
+-- $1 sequence, $2 market date, $3 policy, $4 position, $5 true if securities were derived or exchange rates changed. A
+-- derivation without changes keeps the position. If a sequence has new data, the name of the version includes the
+-- position. After a restore, versions of the backup's sequences already exist. The first version is new even if nothing is
+-- derived: it is served too.
 update version
 set sequence = $1, as_of = $2, policy = $3,
   position = case when $5 or as_of is distinct from $2 then $4 else position end,

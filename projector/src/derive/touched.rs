@@ -51,6 +51,8 @@ pub struct Deriver {
     as_of: Option<NaiveDate>,
     benchmark: Option<MonthlyReturns>,
     rates: Arc<ExchangeRates>,
+    /// True if the next version has other rates than the last one.
+    has_new_rates: bool,
     policy: SourcePolicy,
     rules: Rules,
     reporting_currency: String,
@@ -94,7 +96,8 @@ impl Deriver {
         let (before, policy) = load_last_inputs(transaction).await?;
         let cause = if policy == self.policy { NoticeCause::Data } else { NoticeCause::Policy };
         write_notices(transaction, &journal, [before, self.as_of], &self.rules, (cause, None)).await?;
-        self.advance_version(transaction, &journal, sequence, !touched.is_empty()).await?;
+        let changed = !touched.is_empty() || self.has_new_rates;
+        self.advance_version(transaction, &journal, sequence, changed).await?;
         Ok((self, summary))
     }
 
@@ -264,7 +267,8 @@ impl Deriver {
         };
         touched.extend(symbols.iter().flat_map(|symbol| directory.owners(symbol)).cloned());
         let rates_changed = self.load_rates(transaction, &rate_keys, first || policy_changed).await?;
-        if !rate_keys.is_empty() && (first || rates_changed) {
+        self.has_new_rates = !rate_keys.is_empty() && (first || rates_changed);
+        if self.has_new_rates {
             touched.extend(load_converted(transaction, &self.reporting_currency).await?);
         }
         let moved = touched.contains(benchmark);
