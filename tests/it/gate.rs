@@ -1,6 +1,7 @@
 //! Tests of `ingest load --gate`: a load that does not meet the expectations of its source is held.
 
 pub(crate) mod daily_market;
+mod other_loads;
 mod planted_faults;
 
 use anyhow::{Context, Result, ensure};

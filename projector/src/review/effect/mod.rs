@@ -191,6 +191,7 @@ sql_row! {
         checkpoint: i64,
         /// `true` if a projector applies the log to the fact set. The lease of the fact set then has a holder.
         followed: bool,
+        is_visible: bool,
         /// Sequence of the run's first message; `None` if the facts do not contain the run.
         pub(super) first: Option<i64>,
         /// Sequence of the run's last message; `None` while the facts do not contain it.
@@ -208,8 +209,10 @@ impl RunPosition {
         Self::from_row(&client.query_one(POSITION, &[&run, &generation.fact_set]).await?)
     }
 
+    /// True if the served tables contain all facts. A run that is held or excluded has no rows in them, so its
+    /// comparison needs only the facts.
     fn is_current(&self) -> bool {
-        self.served == self.checkpoint
+        !self.is_visible || self.served == self.checkpoint
     }
 
     fn is_complete(&self) -> bool {
