@@ -16,9 +16,9 @@ use telemetry::{failpoint, shorten};
 use crate::clock::now;
 use crate::load::args::LoadArgs;
 use crate::load::projector_program::ProjectorProgram;
-use crate::load::publication::{LoadError, publish_change};
+use crate::load::publication::LoadError;
 use crate::log::reader::Log;
-use crate::log::run_states::Runs;
+use crate::log::run_states::{Runs, encode_change};
 
 /// Maximum time until the projector has applied a load.
 const WAIT_SECONDS: &str = "600";
@@ -80,7 +80,6 @@ pub(crate) async fn judge_run(
     shutdown: &Shutdown,
 ) -> Result<(GateResult, RunVisibility), LoadError> {
     let result = ask_projector(&[run, "--wait", WAIT_SECONDS], args, settings, shutdown).await?;
-    failpoint!("gate.judged");
     let new_state = if result.is_met() { RunVisibility::Visible } else { RunVisibility::Held };
     let state = change_state([run, &args.source], new_state, result.reason(), settings).await?;
     Ok((result, state))
@@ -104,14 +103,20 @@ async fn change_state(
     settings: &StreamSettings,
 ) -> Result<RunVisibility, LoadError> {
     let log = Log::open_existing(settings).await?;
-    let state = Runs::read(&log).await?.states.state(run);
-    if state != RunVisibility::Held {
-        return Ok(state);
+    loop {
+        let runs = Runs::read(&log).await?;
+        let state = runs.states.state(run);
+        if state != RunVisibility::Held {
+            return Ok(state);
+        }
+        let (run, reason, operator) = (run.to_owned(), reason.clone(), "ingest load --gate".to_owned());
+        let change = RunChange { run, new_state, reason, at: now(), operator };
+        let (_, headers, body) = encode_change(source, change)?;
+        failpoint!("gate.judged");
+        if log.publish_manifest(headers, body, Some(runs.end)).await? {
+            return Ok(new_state);
+        }
     }
-    let (run, operator) = (run.to_owned(), "ingest load --gate".to_owned());
-    let change = RunChange { run, new_state, reason, at: now(), operator };
-    publish_change(&log, source, change).await?;
-    Ok(new_state)
 }
 
 /// Compares the rows of a dry run with the expectations. `candidate` is `None` if the rows are too many.

@@ -29,19 +29,22 @@ pub(crate) struct StoredManifest {
 pub(crate) struct Runs {
     pub manifests: Vec<StoredManifest>,
     pub states: RunStates,
+    /// Log sequence of the last manifest or change; 0 without one.
+    pub end: u64,
 }
 
 impl Runs {
     /// Reads the runs of the log.
     pub(crate) async fn read(log: &Log) -> Result<Self, LogError> {
         let mut runs = Self::default();
-        log.each_run_event(1, |sequence, stored_at, id, event| match event {
-            RunEvent::Manifest(manifest) => {
-                runs.manifests.push(StoredManifest { sequence, stored_at, manifest: *manifest });
-            }
-            RunEvent::Change(change) => runs.states.add(id, change),
-        })
-        .await?;
+        runs.end = log
+            .each_run_event(1, |sequence, stored_at, id, event| match event {
+                RunEvent::Manifest(manifest) => {
+                    runs.manifests.push(StoredManifest { sequence, stored_at, manifest: *manifest });
+                }
+                RunEvent::Change(change) => runs.states.add(id, change),
+            })
+            .await?;
         Ok(runs)
     }
 
