@@ -38,7 +38,7 @@ async fn catch_up_after_a_crash(service: &Service, pause: Duration) -> Result<()
 
 async fn change_market(service: &Service, step: usize, sequence: &mut RandomHistory) -> Result<()> {
     let source = SOURCES.choose(&mut sequence.random).copied().unwrap_or("left");
-    match sequence.random.random_range(0..9) {
+    match sequence.random.random_range(0..13) {
         _ if step % 4 == 3 => promote(service, sequence).await?,
         0..3 => random_histories::load(&service.app, step, source, &sequence.next_day()).await?,
         3..6 => {
@@ -47,6 +47,8 @@ async fn change_market(service: &Service, step: usize, sequence: &mut RandomHist
         }
         6 => random_histories::change_policy(&service.app, &mut sequence.random).await?,
         7 => random_histories::decide(&service.app, &mut sequence.random).await?,
+        8 | 9 => random_histories::stage(&service.app, step, source, &sequence.next_day()).await?,
+        10 | 11 => random_histories::change_random_run(&service.app, &mut sequence.random).await?,
         // The exit code is ignored, because there may be no earlier generation to roll back to.
         _ => drop(service.app.projector(&["rollback", "--stale-ok"]).await?),
     }

@@ -169,7 +169,7 @@ async fn run(seed: u64) -> Result<()> {
     let mut served = Vec::new();
     for step in 0..STEPS {
         let source = SOURCES.choose(&mut history.random).copied().unwrap_or("left");
-        match history.random.random_range(0..14) {
+        match history.random.random_range(0..16) {
             _ if step % 5 == 4 => service.promote(&mut history).await?,
             0..3 => random_histories::load(&service.app, step, source, &history.next_day()).await?,
             3..7 => {
@@ -178,7 +178,8 @@ async fn run(seed: u64) -> Result<()> {
             }
             7 => random_histories::change_policy(&service.app, &mut history.random).await?,
             8 => service.restart().await?,
-            12 | 13 => random_histories::toggle_run(&service.app, &mut history.random).await?,
+            12 | 13 => random_histories::change_random_run(&service.app, &mut history.random).await?,
+            14 | 15 => random_histories::stage(&service.app, step, source, &history.next_day()).await?,
             9 | 10 => random_histories::decide(&service.app, &mut history.random).await?,
             // There may be no generation to roll back to.
             _ => drop(service.app.projector(&["rollback", "--stale-ok"]).await?),

@@ -1,5 +1,8 @@
 //! Tests of `ingest load --stage`: nothing of a held run is served before its release, and everything of it afterwards.
 
+mod answers;
+mod kills;
+
 use anyhow::{Context, Result, ensure};
 use harness::{Program, Servers, TestApp, eventually};
 use serde_json::{Value, json};

@@ -115,7 +115,7 @@ async fn run(seed: u64) -> Result<()> {
     let mut most = 0;
     for step in 0..STEPS {
         let source = random_histories::SOURCES.choose(&mut sequence.random).copied().unwrap_or("left");
-        match sequence.random.random_range(0..9) {
+        match sequence.random.random_range(0..13) {
             // Every fourth step is a promotion, so that each run serves several generations.
             _ if step % 4 == 3 => promote(&service, &mut sequence).await?,
             0..3 => random_histories::load(&service.app, step, source, &sequence.next_day()).await?,
@@ -127,6 +127,8 @@ async fn run(seed: u64) -> Result<()> {
                 random_histories::load(&service.app, step, source, &news).await?;
             }
             7 => random_histories::change_policy(&service.app, &mut sequence.random).await?,
+            8 | 9 => random_histories::stage(&service.app, step, source, &sequence.next_day()).await?,
+            10 | 11 => random_histories::change_random_run(&service.app, &mut sequence.random).await?,
             // The exit code is ignored, because there may be no earlier generation to roll back to.
             _ => drop(service.app.projector(&["rollback", "--stale-ok"]).await?),
         }
