@@ -28,6 +28,7 @@ pub(crate) struct ApiMetrics {
     pub(crate) pool_waiting: IntGaugeVec,
     pub(crate) pool_in_use: IntGaugeVec,
     pub(crate) replicas: IntGaugeVec,
+    pub(crate) databases: IntGaugeVec,
     pub(crate) streams: IntGauge,
 }
 
@@ -98,6 +99,11 @@ impl ApiMetrics {
                 "dds_read_replicas",
                 "Postgres replicas by use: read, or left out because they are unreachable or too old.",
                 "state",
+            )?,
+            databases: gauges(
+                "dds_database_up",
+                "1 if the database answers, else 0; market: the served data, accounts: keys and limits.",
+                "database",
             )?,
             streams: gauge("dds_change_streams", "Open change streams.")?,
             registry,

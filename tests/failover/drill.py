@@ -30,7 +30,7 @@ class Drill:
         self.notes: list[str] = []
 
     def round(self, names: list[str], outage: float, limit: float) -> None:
-        self.service.cluster.wait_until_whole()
+        self.service.wait_until_whole()
         calls = self.service.calls
         self.crashes += any(FAULTS[name].has_crash for name in names)
         self.revoke_key()
@@ -41,7 +41,7 @@ class Drill:
         seconds = time.monotonic() - began
         gap, statuses = calls.longest_gap(began, time.monotonic()), calls.statuses - before
         rate, load = (calls.completed - completed) / seconds, os.getloadavg()[0]
-        self.service.cluster.wait_until_whole()
+        self.service.wait_until_whole()
         passed = gap <= limit and len(calls.wrong) == wrong
         self.failures += not passed
         columns = [
@@ -69,14 +69,14 @@ class Drill:
         service, calls = self.service, self.service.calls
         calls.stop()
         seconds = time.monotonic() - service.began
-        service.cluster.wait_until_whole()
+        service.wait_until_whole()
         until("the log is applied", 180, lambda: json.loads(service.run("projector", "status", "--json"))["lag_events"] == 0)
         self.judge_charges(seconds)
         self.judge_tables()
         delay = calls.refusals.longest()
         self.hold(delay <= READINESS_SECONDS, f"/readyz was true for {delay:.1f} s after a refused call")
         print(
-            f"{calls.completed} calls in {seconds:.0f} s, {self.crashes} crashes, repairs: {service.cluster.repairs}: {dict(sorted(calls.statuses.items()))}\n"
+            f"{calls.completed} calls in {seconds:.0f} s, {self.crashes} crashes, repairs: {service.cluster.repairs + service.accounts.repairs}: {dict(sorted(calls.statuses.items()))}\n"
             f"{calls.checked_revoked} calls with {len(calls.revoked)} deleted keys refused; /readyz false after at most {delay:.2f} s",
             flush=True,
         )

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from nodes import TTL, Node, sh, until
+from nodes import TTL, Cluster, Node, sh, until
 from service import INSTANCES, PROJECTORS, Service
 
 OUTAGE = 45.0
@@ -26,35 +26,35 @@ class Fault:
     """The primary may lose counts that it did not write yet."""
 
 
-def switchover(service: Service, outage: float) -> None:
-    first = service.cluster.primary()
+def switchover(cluster: Cluster, outage: float) -> None:
+    first = cluster.primary()
 
     def switch() -> bool:
-        chosen = service.cluster.synchronous()
+        chosen = cluster.synchronous()
         command = ("switchover", "--master", first.name, "--candidate", chosen.name if chosen else "", "--force")
         return "Successfully switched over" in sh("patronictl", "-c", str(first.work / "patroni.yml"), *command)
 
     until("Patroni accepts the switchover", 60, switch)
 
 
-def kill_postmaster(service: Service, outage: float) -> None:
-    service.cluster.primary().signal(signal.SIGKILL, "postgres")
+def kill_postmaster(cluster: Cluster, outage: float) -> None:
+    cluster.primary().signal(signal.SIGKILL, "postgres")
     time.sleep(outage / 2)
 
 
 def lose_node(node: Node, outage: float) -> None:
-    node.kill("patroni", "postgres", "etcd", "nats")
+    node.kill("postgres", *node.programs)
     time.sleep(outage)
-    for name in ("etcd", "nats", "patroni"):
+    for name in node.programs:
         node.start(name)
 
 
-def kill_primary_node(service: Service, outage: float) -> None:
-    lose_node(service.cluster.primary(), outage)
+def kill_primary_node(cluster: Cluster, outage: float) -> None:
+    lose_node(cluster.primary(), outage)
 
 
-def kill_standby_node(service: Service, outage: float) -> None:
-    lose_node(service.cluster.standbys()[0], outage)
+def kill_standby_node(cluster: Cluster, outage: float) -> None:
+    lose_node(cluster.standbys()[0], outage)
 
 
 def hang(node: Node, outage: float) -> None:
@@ -63,16 +63,16 @@ def hang(node: Node, outage: float) -> None:
     node.signal(signal.SIGCONT, "patroni", "postgres")
 
 
-def hang_primary(service: Service, outage: float) -> None:
-    hang(service.cluster.primary(), outage)
+def hang_primary(cluster: Cluster, outage: float) -> None:
+    hang(cluster.primary(), outage)
 
 
-def hang_standby(service: Service, outage: float) -> None:
-    hang(service.cluster.standbys()[0], outage)
+def hang_standby(cluster: Cluster, outage: float) -> None:
+    hang(cluster.standbys()[0], outage)
 
 
-def vanish_primary(service: Service, outage: float) -> None:
-    node = service.cluster.primary()
+def vanish_primary(cluster: Cluster, outage: float) -> None:
+    node = cluster.primary()
     node.vanish()
     time.sleep(outage)
     node.reappear()
@@ -116,31 +116,47 @@ def restart_all(service: Service, outage: float) -> None:
         service.start_projector(name)
 
 
+# Faults of a database, by their limits.
+ON_DATABASE: dict[Callable[[Cluster, float], None], float] = {
+    switchover: 2,
+    kill_postmaster: TTL + 3,
+    kill_primary_node: TTL + 3,
+    kill_standby_node: 1,
+    hang_primary: TTL + 5,
+    hang_standby: 1,
+    vanish_primary: TTL + 5,
+}
+CRASHES = (kill_postmaster, kill_primary_node, hang_primary, vanish_primary)
+
+
+def on(database: str, strike: Callable[[Cluster, float], None]) -> Callable[[Service, float], None]:
+    return lambda service, outage: strike(getattr(service, database), outage)
+
+
+# Faults of the market's database, and of that of the accounts, which has the counts. They may strike together with other faults.
+# Two nodes of three are more than Patroni tolerates.
+DATABASE_FAULTS = {
+    prefix + strike.__name__: Fault(on(database, strike), limit, has_crash=database == "accounts" and strike in CRASHES)
+    for prefix, database in (("", "cluster"), ("accounts_", "accounts"))
+    for strike, limit in ON_DATABASE.items()
+}
 FAULTS = {
-    "switchover": Fault(switchover, 2),
-    "kill_postmaster": Fault(kill_postmaster, TTL + 3, has_crash=True),
-    "kill_primary_node": Fault(kill_primary_node, TTL + 3, has_crash=True),
-    "kill_standby_node": Fault(kill_standby_node, 1),
-    "hang_primary": Fault(hang_primary, TTL + 5, has_crash=True),
-    "hang_standby": Fault(hang_standby, 1),
-    "vanish_primary": Fault(vanish_primary, TTL + 5, has_crash=True),
+    **DATABASE_FAULTS,
     "etcd_away": Fault(take_etcd_away, 1),
     "kill_nats_node": Fault(kill_nats_node, 1),
     "kill_projector": Fault(kill_projector, 1),
     "kill_instance": Fault(kill_instance, 1),
     "restart_all": Fault(restart_all, 1),
 }
-# Faults of different parts, which may strike at the same time. Two database nodes of three are more than Patroni tolerates.
-DATABASE_FAULTS = [
-    "switchover", "kill_postmaster", "kill_primary_node", "kill_standby_node", "hang_primary", "hang_standby", "vanish_primary",
-]  # fmt: skip
 OTHER_FAULTS = ["kill_nats_node", "kill_projector", "kill_instance"]
-PAIRS = [("kill_primary_node", "kill_nats_node"), ("hang_primary", "kill_projector")]
+PAIRS = [
+    ("kill_primary_node", "kill_nats_node"), ("hang_primary", "kill_projector"), ("kill_primary_node", "accounts_hang_primary"),
+]  # fmt: skip
 
 
 def choose(chooser: random.Random) -> tuple[list[str], float]:
     """One fault, or two of different parts, and the seconds that they last."""
-    pair = [chooser.choice(DATABASE_FAULTS), chooser.choice(OTHER_FAULTS)]
+    pair = [chooser.choice(list(DATABASE_FAULTS)), chooser.choice(OTHER_FAULTS)]
     names = pair if chooser.random() < 0.5 else [chooser.choice(pair)]
     return names, chooser.uniform(3, OUTAGE)
 

@@ -1,4 +1,4 @@
-"""Three nodes, each a network namespace with etcd, Patroni with Postgres, and a NATS server."""
+"""Clusters of three nodes. A node is a network namespace with Patroni and Postgres. Those of the market also have etcd and NATS."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from typing import Any, Callable
 
 COUNT = 3
 TTL = 20
-SCOPE = "dividends"
 BRIDGE = "ddsbr"
+ETCD = "10.77.0.11:2379"
 REPAIRS = 6
 WITHIN_BRIDGE = ("-i", BRIDGE, "-o", BRIDGE, "-j", "ACCEPT")
 
@@ -48,8 +48,9 @@ def until(what: str, limit: float, attempt: Callable[[], Any]) -> Any:
 class Node:
     """One machine: its address, its processes, its data."""
 
-    def __init__(self, number: int, work: Path) -> None:
-        self.number, self.name, self.address = number, f"node{number}", f"10.77.0.1{number}"
+    def __init__(self, number: int, scope: str, programs: tuple[str, ...], work: Path) -> None:
+        self.name, self.address = f"node{number}", f"10.77.0.1{number}"
+        self.scope, self.programs = scope, programs
         self.space, self.link = f"dds{number}", f"ddsv{number}"
         self.work = work / self.name
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
@@ -150,7 +151,7 @@ class Node:
             "postgresql": {"use_pg_rewind": True, "parameters": {"max_connections": 200, "wal_keep_size": "512MB", "wal_log_hints": "on"}},
         }  # fmt: skip
         config = {
-            "scope": SCOPE, "name": self.name,
+            "scope": self.scope, "name": self.name,
             "restapi": {"listen": f"{self.address}:8008", "connect_address": f"{self.address}:8008"},
             # With the API v3, Patroni 3.0.2 writes the leader key without a comparison: a primary that hung takes over again.
             "etcd": {"hosts": [f"10.77.0.1{n}:2379" for n in range(1, COUNT + 1)]},
@@ -173,11 +174,6 @@ class Node:
         answer = self.probe("/patroni")
         return answer["role"] if answer and answer["state"] == "running" else None
 
-    def delete_key(self, key: str) -> None:
-        """Deletes a key of etcd."""
-        request = urllib.request.Request(f"http://{self.address}:2379/v2/keys{key}", method="DELETE")
-        urllib.request.urlopen(request, timeout=5).close()
-
     def probe(self, path: str) -> Any:
         """Body of Patroni's answer; None unless it is a success."""
         try:
@@ -187,33 +183,40 @@ class Node:
             return None
 
 
-class Cluster:
-    """All nodes."""
+def connect_bridge() -> None:
+    sh("ip", "link", "add", BRIDGE, "type", "bridge")
+    sh("ip", "addr", "add", "10.77.0.1/24", "dev", BRIDGE)
+    sh("ip", "link", "set", BRIDGE, "up")
+    # A Docker engine drops packets between ports of every bridge.
+    sh("iptables", "-I", "FORWARD", *WITHIN_BRIDGE, check=False)
 
-    def __init__(self, work: Path) -> None:
-        self.nodes = [Node(number, work) for number in range(1, COUNT + 1)]
+
+def disconnect_bridge() -> None:
+    sh("iptables", "-D", "FORWARD", *WITHIN_BRIDGE, check=False)
+    sh("ip", "link", "del", BRIDGE, check=False)
+
+
+class Cluster:
+    """Nodes with one database."""
+
+    def __init__(self, scope: str, first: int, programs: tuple[str, ...], work: Path) -> None:
+        self.scope = scope
+        self.nodes = [Node(number, scope, programs, work) for number in range(first, first + COUNT)]
         self.repairs: list[str] = []
 
     def start(self) -> None:
-        sh("ip", "link", "add", BRIDGE, "type", "bridge")
-        sh("ip", "addr", "add", "10.77.0.1/24", "dev", BRIDGE)
-        sh("ip", "link", "set", BRIDGE, "up")
-        # A Docker engine drops packets between ports of every bridge.
-        sh("iptables", "-I", "FORWARD", *WITHIN_BRIDGE, check=False)
         for node in self.nodes:
             node.connect()
-        for name in ("etcd", "nats", "patroni"):
+        for name in self.nodes[0].programs:
             for node in self.nodes:
                 node.start(name)
         self.wait_until_whole()
 
     def stop(self) -> None:
         for node in self.nodes:
-            node.signal(signal.SIGCONT, "patroni", "postgres", "etcd", "nats")
-            node.kill("patroni", "postgres", "etcd", "nats")
+            node.signal(signal.SIGCONT, "postgres", *node.programs)
+            node.kill("postgres", *node.programs)
             node.disconnect()
-        sh("iptables", "-D", "FORWARD", *WITHIN_BRIDGE, check=False)
-        sh("ip", "link", "del", BRIDGE, check=False)
 
     def primary(self) -> Node:
         """The node that Patroni calls master or primary."""
@@ -243,10 +246,11 @@ class Cluster:
         lost = [node for node in self.nodes if node is not primary and not self.is_streaming(node)]
         for node in lost:
             # A reseed may be running already.
-            sh("patronictl", "-c", str(primary.work / "patroni.yml"), "reinit", SCOPE, node.name, "--force", check=False)
+            sh("patronictl", "-c", str(primary.work / "patroni.yml"), "reinit", self.scope, node.name, "--force", check=False)
             self.repairs.append(f"{node.name} reseeded")
         if not lost:
-            primary.delete_key(f"/service/{SCOPE}/sync")
+            key = f"http://{ETCD}/v2/keys/service/{self.scope}/sync"
+            urllib.request.urlopen(urllib.request.Request(key, method="DELETE"), timeout=5).close()
             self.repairs.append("key of the synchronous standby deleted")
 
     def is_streaming(self, node: Node) -> bool:

@@ -1,4 +1,4 @@
-"""The service on the cluster: database, log, two projectors, three API instances and a balancer, under load."""
+"""The service on two clusters: market and accounts, log, two projectors, three API instances and a balancer, under load."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ import time
 from pathlib import Path
 
 from calls import Calls, Outcome
-from nodes import Cluster, psql, sh, until
+from nodes import Cluster, connect_bridge, disconnect_bridge, psql, sh, until
 
 PROGRAMS = Path(os.environ["PROGRAMS"]).resolve()
 RATE = int(os.environ.get("RATE", "200"))
 HOSTS = "10.77.0.11:5432,10.77.0.12:5432,10.77.0.13:5432"
-DATABASE, BALANCER, BALANCED_DATABASE = "dividends", 8190, 6432
+ACCOUNTS_HOSTS = "10.77.0.14:5432,10.77.0.15:5432,10.77.0.16:5432"
+DATABASE, ACCOUNTS_DATABASE, BALANCER, BALANCED_DATABASE = "dividends", "accounts", 8190, 6432
 INSTANCES = {"api0": 8181, "api1": 8182, "api2": 8183}
 PROJECTORS = ("projector1", "projector2")
 
@@ -51,15 +52,22 @@ def url(role: str, *, attributes: str = "read-write") -> str:
     return f"postgres://{role}@{HOSTS}/{DATABASE}?target_session_attrs={attributes}"
 
 
+def accounts_url(role: str) -> str:
+    return f"postgres://{role}@{ACCOUNTS_HOSTS}/{ACCOUNTS_DATABASE}?target_session_attrs=read-write"
+
+
 class Service:
     """The programs and their environment."""
 
     def __init__(self, work: Path) -> None:
-        self.work, self.cluster = work, Cluster(work)
+        self.work = work
+        self.cluster = Cluster("market", 1, ("etcd", "nats", "patroni"), work)
+        self.accounts = Cluster("accounts", 4, ("patroni",), work)
         self.programs: dict[str, subprocess.Popen[bytes]] = {}
         self.rows = 0
         self.environment = {
             **os.environ, "DATABASE_URL": url("postgres"), "PROJECTOR_DATABASE_URL": url("dds_projector"),
+            "ACCOUNTS_DATABASE_URL": accounts_url("postgres"), "API_ACCOUNTS_DATABASE_URL": accounts_url("dds_api"),
             "API_DATABASE_URL": url("dds_api"), "NATS_URL": "nats://10.77.0.11:4222,nats://10.77.0.12:4222,nats://10.77.0.13:4222",
             "NATS_REPLICAS": "3", "DASHBOARD": "off", "CURSOR_SECRET": "0" * 64, "API_DRAIN_DELAY": "3s",
             "ADDRESS_CALLS_PER_MINUTE": "1000000", "ADDRESS_CALLS_BURST": "1000000",
@@ -67,8 +75,10 @@ class Service:
         }  # fmt: skip
 
     def start(self) -> None:
-        self.cluster.start()
-        sh("createdb", "-h", self.cluster.primary().address, "-U", "postgres", DATABASE)
+        connect_bridge()
+        for cluster, database in ((self.cluster, DATABASE), (self.accounts, ACCOUNTS_DATABASE)):
+            cluster.start()
+            sh("createdb", "-h", cluster.primary().address, "-U", "postgres", database)
         self.run("projector", "migrate")
         sh("chmod", "755", str(self.work))
         self.run("stack", "generate", "--symbols", "30", "--years", "2", "--seed", "7", "--out", str(self.work / "market"))
@@ -95,7 +105,13 @@ class Service:
     def stop(self) -> None:
         for program in self.programs.values():
             program.kill()
-        self.cluster.stop()
+        for cluster in (self.accounts, self.cluster):
+            cluster.stop()
+        disconnect_bridge()
+
+    def wait_until_whole(self) -> None:
+        for cluster in (self.cluster, self.accounts):
+            cluster.wait_until_whole()
 
     def run(self, *command: str, limit: float = 240) -> str:
         done = subprocess.run([str(PROGRAMS / command[0]), *command[1:]], env=self.environment, capture_output=True, text=True, timeout=limit)
@@ -149,4 +165,7 @@ class Service:
         self.run("api", "key", "delete", email, "drill")
 
     def sql(self, query: str) -> str:
+        """Runs a query on the database of the accounts if it names their schema, else on that of the market."""
+        if "accounts." in query:
+            return psql(self.accounts.primary().address, ACCOUNTS_DATABASE, query)
         return psql(self.cluster.primary().address, DATABASE, query)

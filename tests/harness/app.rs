@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use event_log::stream::StreamSettings;
-use tokio_postgres::Row;
 use tokio_postgres::types::{FromSqlOwned, ToSql};
+use tokio_postgres::{Client, Row};
 
 use crate::api::Api;
 use crate::binaries::{Binaries, Program};
@@ -20,7 +20,7 @@ use crate::eventually::eventually;
 use crate::folder;
 use crate::port;
 use crate::process::{Daemon, Output, command_bound_to_parent, output, output_unread};
-use crate::servers::Servers;
+use crate::servers::{Database, DatabasePair, Servers, accounts_name};
 
 /// Maximum time until a projector follows the log.
 const PROJECTOR_START: Duration = Duration::from_secs(60);
@@ -30,12 +30,15 @@ const PROJECTOR_START: Duration = Duration::from_secs(60);
 const INHERITED: [&str; 7] =
     ["PATH", "HOME", "TMPDIR", "LLVM_PROFILE_FILE", "RUST_BACKTRACE", "RUST_LOG", "LD_LIBRARY_PATH"];
 
-/// Instance of the service for one test. By default, the instance uses the same servers as other tests. The
-/// database and the stream of the instance are removed when this value is dropped.
+/// Instance of the service for one test. By default, the instance uses the same servers as other tests, and has one
+/// database for the market and another for the accounts. The databases and the stream of the instance are removed when
+/// this value is dropped.
 #[derive(Debug)]
 pub struct TestApp {
     servers: Arc<Servers>,
     database: String,
+    accounts_servers: Arc<Servers>,
+    accounts_database: String,
     endpoints: Endpoints,
     extra: Vec<(String, String)>,
     folder: PathBuf,
@@ -47,6 +50,8 @@ pub struct TestApp {
 pub struct TestAppBuilder {
     servers: Option<Arc<Servers>>,
     empty_database: bool,
+    one_database: bool,
+    accounts_servers: Option<Arc<Servers>>,
     postgres_delay: Option<Duration>,
     extra: Vec<(String, String)>,
 }
@@ -58,7 +63,19 @@ impl TestAppBuilder {
         self
     }
 
-    /// Leaves the database empty, without the service's schema.
+    /// Stores the accounts in the database of the market, which is the default of the service.
+    pub fn one_database(mut self) -> Self {
+        self.one_database = true;
+        self
+    }
+
+    /// Stores the accounts on another Postgres server than the market.
+    pub fn accounts_servers(mut self, servers: &Arc<Servers>) -> Self {
+        self.accounts_servers = Some(Arc::clone(servers));
+        self
+    }
+
+    /// Leaves the databases empty, without the service's schema.
     pub fn without_migration(mut self) -> Self {
         self.empty_database = true;
         self
@@ -77,7 +94,7 @@ impl TestAppBuilder {
         self
     }
 
-    /// Creates the database and a folder, but starts none of the programs. Uses the shared servers if no other servers
+    /// Creates the databases and a folder, but starts none of the programs. Uses the shared servers if no other servers
     /// are set.
     pub async fn start(self) -> Result<TestApp> {
         let servers = match self.servers {
@@ -86,18 +103,34 @@ impl TestAppBuilder {
         };
         let suffix = folder::random_suffix();
         let database = format!("dds_test_{suffix}");
+        let accounts_database = if self.one_database { database.clone() } else { accounts_name(&database) };
+        let accounts_servers = self.accounts_servers.unwrap_or_else(|| Arc::clone(&servers));
+        let databases = DatabasePair {
+            market: Database { server: &servers.postgres, name: &database },
+            accounts: Database { server: &accounts_servers.postgres, name: &accounts_database },
+        };
         if self.empty_database {
-            servers.postgres.create_database(&database, None).await?;
+            databases.create_empty().await?;
         } else {
-            servers.create_migrated_database(&database).await?;
+            servers.create_migrated_databases(databases).await?;
         }
-        let mut endpoints =
-            Endpoints::new(&servers, &database, &format!("TEST_{suffix}"), &format!("test_{suffix}"))?;
+        let (stream, prefix) = (format!("TEST_{suffix}"), format!("test_{suffix}"));
+        let mut endpoints = Endpoints::new(databases, servers.nats.url(), &stream, &prefix)?;
         if let Some(delay) = self.postgres_delay {
             endpoints.delay_postgres(delay).await?;
         }
         let folder = folder::ephemeral("app")?;
-        Ok(TestApp { servers, database, endpoints, extra: self.extra, folder, counter: AtomicU32::new(0) })
+        let (extra, counter) = (self.extra, AtomicU32::new(0));
+        Ok(TestApp {
+            servers,
+            database,
+            accounts_servers,
+            accounts_database,
+            endpoints,
+            extra,
+            folder,
+            counter,
+        })
     }
 }
 
@@ -122,9 +155,23 @@ impl TestApp {
         &self.endpoints
     }
 
-    /// Name of the app's database.
+    /// Name of the app's database with the market.
     pub fn database(&self) -> &str {
         &self.database
+    }
+
+    /// Name of the app's database with the accounts.
+    pub fn accounts_database(&self) -> &str {
+        &self.accounts_database
+    }
+
+    /// Connects to the database of a statement: that of the accounts if the statement names their schema.
+    async fn connect_for(&self, statement: &str) -> Result<Client> {
+        let (servers, database) = match statement.contains("accounts.") {
+            true => (&self.accounts_servers, &self.accounts_database),
+            false => (&self.servers, &self.database),
+        };
+        servers.postgres.connect(database).await
     }
 
     /// Folder for the app's files, including the logs of its daemons.
@@ -241,15 +288,16 @@ impl TestApp {
         Ok(secret.context("api key create printed no secret")?.to_owned())
     }
 
-    /// Runs a query as the owner of the database. Returns the rows of the result.
+    /// Runs a query as the owner of the database, which is that of the accounts for a query that names their schema.
+    /// Returns the rows of the result.
     pub async fn sql(&self, query: &str, parameters: &[&(dyn ToSql + Sync)]) -> Result<Vec<Row>> {
-        let client = self.servers.postgres.connect(&self.database).await?;
+        let client = self.connect_for(query).await?;
         client.query(query, parameters).await.with_context(|| query.to_owned())
     }
 
-    /// Runs a query as the owner of the database. Returns the first column of the only row of the result.
+    /// Runs a query like [`TestApp::sql`]. Returns the first column of the only row of the result.
     pub async fn sql_value<T: FromSqlOwned>(&self, query: &str) -> Result<T> {
-        let client = self.servers.postgres.connect(&self.database).await?;
+        let client = self.connect_for(query).await?;
         let row = client.query_one(query, &[]).await.with_context(|| query.to_owned())?;
         Ok(row.try_get(0)?)
     }
@@ -297,11 +345,14 @@ impl Drop for TestApp {
     /// because the test may have killed the servers.
     fn drop(&mut self) {
         let (servers, database) = (Arc::clone(&self.servers), self.database.clone());
+        let (accounts_servers, accounts) =
+            (Arc::clone(&self.accounts_servers), self.accounts_database.clone());
         let stream = self.endpoints.stream.clone();
         let cleaner = std::thread::spawn(move || {
             if let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() {
                 runtime.block_on(async {
                     let _ = servers.postgres.drop_database(&database).await;
+                    let _ = accounts_servers.postgres.drop_database(&accounts).await;
                     let _ = servers.nats.delete_stream(&stream).await;
                 });
             }

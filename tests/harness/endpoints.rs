@@ -9,7 +9,7 @@ use reqwest::Url;
 
 use crate::environment;
 use crate::relay::delayed_address;
-use crate::servers::Servers;
+use crate::servers::{Database, DatabasePair};
 
 /// Addresses and names that one instance of the service uses. Instances on the same servers must differ in database,
 /// stream and subjects.
@@ -23,6 +23,9 @@ pub struct Endpoints {
     pub api_database_url: String,
     /// Postgres URL for the dashboard's role.
     pub dashboard_database_url: String,
+    /// Postgres URLs of a separate database for the accounts, for its owner and for the API's role. `None` if the
+    /// accounts are in the same database.
+    pub accounts_database_urls: Option<[String; 2]>,
     /// Address of the NATS server.
     pub nats_url: String,
     /// Name of the JetStream stream that contains the event log.
@@ -32,24 +35,36 @@ pub struct Endpoints {
 }
 
 impl Endpoints {
-    /// Returns the endpoints for this database and stream. The URL for a role is the owner's URL with another user
-    /// name. On a server that the harness did not start, variables such as `API_DATABASE_URL` replace this URL.
-    pub fn new(servers: &Servers, database: &str, stream: &str, subject_prefix: &str) -> Result<Endpoints> {
-        let owner = servers.postgres.url(database);
-        let role_url = |variable: &str, role: &str| match environment::read_text(variable) {
-            // A server that the harness did not start may have other roles. Environment variables then contain their
-            // URLs.
-            Some(given) if !servers.postgres.is_own() => with_database(&given, database),
-            _ => with_user(&owner, role),
+    /// Returns the endpoints for these databases and this stream. The URL for a role is the owner's URL with another
+    /// user name. On a server that the harness did not start, variables such as `API_DATABASE_URL` replace this URL.
+    pub(crate) fn new(
+        databases: DatabasePair<'_>,
+        nats_url: &str,
+        stream: &str,
+        subject_prefix: &str,
+    ) -> Result<Endpoints> {
+        let DatabasePair { market, accounts } = databases;
+        let role_url = |variable: &str, role: &str, database: Database<'_>| {
+            match environment::read_text(variable) {
+                // A server that the harness did not start may have other roles. Environment variables then contain
+                // their URLs.
+                Some(given) if !database.server.is_own() => with_database(&given, database.name),
+                _ => with_user(&database.url(), role),
+            }
+        };
+        let accounts_database_urls = match databases.are_one() {
+            true => None,
+            false => Some([accounts.url(), role_url("API_DATABASE_URL", "dds_api", accounts)?]),
         };
         Ok(Endpoints {
-            projector_database_url: role_url("PROJECTOR_DATABASE_URL", "dds_projector")?,
-            api_database_url: role_url("API_DATABASE_URL", "dds_api")?,
-            dashboard_database_url: role_url("DASHBOARD_DATABASE_URL", "dds_dashboard")?,
-            nats_url: servers.nats.url().to_owned(),
+            projector_database_url: role_url("PROJECTOR_DATABASE_URL", "dds_projector", market)?,
+            api_database_url: role_url("API_DATABASE_URL", "dds_api", market)?,
+            dashboard_database_url: role_url("DASHBOARD_DATABASE_URL", "dds_dashboard", accounts)?,
+            accounts_database_urls,
+            nats_url: nats_url.to_owned(),
             stream: stream.to_owned(),
             subject_prefix: subject_prefix.to_owned(),
-            database_url: owner,
+            database_url: market.url(),
         })
     }
 
@@ -59,9 +74,10 @@ impl Endpoints {
         let host = url.host_str().context("DATABASE_URL names no host")?;
         let relay = delayed_address(format!("{host}:{}", url.port().unwrap_or(5432)), delay).await?;
         let relay: SocketAddr = relay.parse()?;
-        for role in
-            [&mut self.projector_database_url, &mut self.api_database_url, &mut self.dashboard_database_url]
-        {
+        let of_accounts = self.accounts_database_urls.as_mut().map(|[_, api]| api);
+        let roles =
+            [&mut self.projector_database_url, &mut self.api_database_url, &mut self.dashboard_database_url];
+        for role in roles.into_iter().chain(of_accounts) {
             let mut url = Url::parse(role)?;
             url.set_ip_host(relay.ip()).ok().context("the URL of a role has no host")?;
             url.set_port(Some(relay.port())).ok().context("the URL of a role has no port")?;
@@ -77,7 +93,9 @@ impl Endpoints {
 
     /// Environment variables with which the service's programs use these endpoints.
     pub fn environment(&self) -> Vec<(String, String)> {
-        [
+        let names = ["ACCOUNTS_DATABASE_URL", "API_ACCOUNTS_DATABASE_URL"];
+        let accounts = names.into_iter().zip(self.accounts_database_urls.iter().flatten());
+        let others = [
             ("DATABASE_URL", &self.database_url),
             ("PROJECTOR_DATABASE_URL", &self.projector_database_url),
             ("API_DATABASE_URL", &self.api_database_url),
@@ -85,10 +103,8 @@ impl Endpoints {
             ("NATS_URL", &self.nats_url),
             ("NATS_STREAM", &self.stream),
             ("NATS_SUBJECT_PREFIX", &self.subject_prefix),
-        ]
-        .into_iter()
-        .map(|(name, value)| (name.to_owned(), value.clone()))
-        .collect()
+        ];
+        others.into_iter().chain(accounts).map(|(name, value)| (name.to_owned(), value.clone())).collect()
     }
 }
 

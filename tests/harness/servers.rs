@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, ensure};
+use store::db::DatabaseContents;
 use tokio::sync::OnceCell;
 
 use crate::binaries::Binaries;
@@ -107,21 +108,27 @@ impl Servers {
         ])
     }
 
-    /// Creates a database with the service's schema, usually as a copy of a template database. On an existing server,
-    /// the variable `TEMPLATE_DATABASE` may name the template.
-    pub(crate) async fn create_migrated_database(&self, name: &str) -> Result<()> {
+    /// Creates databases with the service's schema, usually as copies of template databases. On an existing server, the
+    /// variable `TEMPLATE_DATABASE` may name the template of the market. `self` has the market.
+    pub(crate) async fn create_migrated_databases(&self, databases: DatabasePair<'_>) -> Result<()> {
         let given = read_text(TEMPLATE_DATABASE);
+        let DatabasePair { market, accounts } = databases;
         let template = match &given {
+            _ if !std::ptr::eq(market.server, accounts.server) => return migrate_new(databases).await,
             _ if self.postgres.is_own() => self.own_template().await?,
             Some(template) => template,
-            None => {
-                // No template database may remain on an existing server.
-                self.postgres.create_database(name, None).await?;
-                return self.migrate(name).await;
-            }
+            // No template database may remain on an existing server.
+            None => return migrate_new(databases).await,
         };
-        self.postgres.create_database(name, Some(template)).await?;
-        Ok(store::db::grant_database(&self.postgres.connect(name).await?).await?)
+        if databases.are_one() {
+            return market.copy(template, DatabaseContents::All).await;
+        }
+        let accounts_template = accounts_name(template);
+        tokio::try_join!(
+            market.copy(template, DatabaseContents::Market),
+            accounts.copy(&accounts_template, DatabaseContents::Accounts),
+        )?;
+        Ok(())
     }
 
     async fn own_template(&self) -> Result<&String> {
@@ -130,19 +137,67 @@ impl Servers {
 
     async fn migrated_template(&self) -> Result<String> {
         let name = "template_dividends".to_owned();
-        self.postgres.create_database(&name, None).await?;
-        self.migrate(&name).await?;
+        let database = |name| Database { server: &self.postgres, name };
+        let accounts = accounts_name(&name);
+        migrate_new(DatabasePair { market: database(&name), accounts: database(&accounts) }).await?;
         Ok(name)
     }
+}
 
-    async fn migrate(&self, database: &str) -> Result<()> {
-        let binaries = Binaries::shared().await?;
-        let endpoints = crate::Endpoints::new(self, database, "MIGRATION", "migration")?;
-        let mut command = command_bound_to_parent(&binaries.projector, "KILL");
-        command.arg("migrate").envs(endpoints.environment());
-        output(command).await?.success().with_context(|| format!("migrating database {database}"))?;
+/// Database on a server. It may not exist yet.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Database<'a> {
+    pub(crate) server: &'a PostgresServer,
+    pub(crate) name: &'a str,
+}
+
+impl Database<'_> {
+    /// URL for the role that owns the database.
+    pub(crate) fn url(self) -> String {
+        self.server.url(self.name)
+    }
+
+    async fn copy(self, template: &str, contents: DatabaseContents) -> Result<()> {
+        self.server.create_database(self.name, Some(template)).await?;
+        Ok(store::db::grant_database(&self.server.connect(self.name).await?, contents).await?)
+    }
+}
+
+/// Databases of the market and of the accounts, which may be one.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct DatabasePair<'a> {
+    pub(crate) market: Database<'a>,
+    pub(crate) accounts: Database<'a>,
+}
+
+impl DatabasePair<'_> {
+    pub(crate) fn are_one(self) -> bool {
+        self.market.url() == self.accounts.url()
+    }
+
+    /// Creates the databases without the service's schema.
+    pub(crate) async fn create_empty(self) -> Result<()> {
+        self.market.server.create_database(self.market.name, None).await?;
+        if !self.are_one() {
+            self.accounts.server.create_database(self.accounts.name, None).await?;
+        }
         Ok(())
     }
+}
+
+async fn migrate_new(databases: DatabasePair<'_>) -> Result<()> {
+    databases.create_empty().await?;
+    let binaries = Binaries::shared().await?;
+    let endpoints = crate::Endpoints::new(databases, "", "MIGRATION", "migration")?;
+    let mut command = command_bound_to_parent(&binaries.projector, "KILL");
+    command.arg("migrate").envs(endpoints.environment());
+    output(command).await?.success().context("migrating the databases")?;
+    Ok(())
+}
+
+/// Name of the accounts' database next to this database of the market.
+pub(crate) fn accounts_name(market: &str) -> String {
+    format!("{market}_accounts")
 }
 
 /// Returns both values if both results are `Ok`. If both are errors, the returned error contains both messages.

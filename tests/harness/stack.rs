@@ -13,7 +13,7 @@ use crate::endpoints::Endpoints;
 use crate::environment;
 use crate::port;
 use crate::postgres::Durability;
-use crate::servers::Servers;
+use crate::servers::{Database, DatabasePair, Servers};
 use contents::LoadPlan;
 use folder::StackFolder;
 use progress::Progress;
@@ -161,7 +161,9 @@ async fn prepare_database(
     if !servers.postgres.has_database(&database).await? {
         servers.postgres.create_database(&database, None).await?;
     }
-    Endpoints::new(servers, &database, &stream, &prefix)
+    let database = Database { server: &servers.postgres, name: &database };
+    let databases = DatabasePair { market: database, accounts: database };
+    Endpoints::new(databases, servers.nats.url(), &stream, &prefix)
 }
 
 fn choose_port(asked: Option<u16>) -> Result<u16> {

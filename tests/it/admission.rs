@@ -202,7 +202,7 @@ async fn a_call_of_an_account_that_never_rests_costs_one_statement() -> Result<(
         app.create_account(&email, "free").await?;
         keys.push(app.create_key(&email, "key").await?);
     }
-    let others = app.servers().postgres.connect(app.database()).await?;
+    let others = app.servers().postgres.connect(app.accounts_database()).await?;
     let calling = async {
         for key in &keys {
             assert_eq!(status(&api, CALL, key).await?, 200);

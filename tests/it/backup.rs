@@ -209,7 +209,7 @@ const USERS_OF_THE_DATABASE: [(Program, &[&str]); 8] = [
 
 #[tokio::test]
 async fn a_newer_program_refuses_a_database_without_its_migrations() -> Result<()> {
-    let app = TestApp::start().await?;
+    let app = TestApp::builder().one_database().start().await?;
     let api = app.api_serve().await?;
     let ready = async || Ok::<_, anyhow::Error>(api.get("/readyz", None).await?);
     assert_eq!(ready().await?.status, 200);
@@ -241,7 +241,7 @@ async fn a_newer_program_refuses_a_database_without_its_migrations() -> Result<(
 
 #[tokio::test]
 async fn an_older_program_refuses_a_newer_database_with_a_sentence() -> Result<()> {
-    let app = TestApp::start().await?;
+    let app = TestApp::builder().one_database().start().await?;
     app.sql(
         "insert into refinery_schema_history (version, name, applied_on, checksum) values (9999, 'later', '', '0')",
         &[],

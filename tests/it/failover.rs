@@ -11,7 +11,7 @@ const PATIENCE: Duration = Duration::from_secs(120);
 const ADMISSION: (&str, &str) = ("API_ADMISSION_TIMEOUT_MS", "250");
 
 /// Returns a URL that names several hosts. Clients connect to the one that accepts writes.
-fn url_of_hosts(hosts: &[&PostgresServer], role: &str, database: &str) -> String {
+pub(crate) fn url_of_hosts(hosts: &[&PostgresServer], role: &str, database: &str) -> String {
     let host = |server: &&PostgresServer| {
         let url = server.url(database);
         url.rsplit('@').next().and_then(|rest| rest.split('/').next()).unwrap_or_default().to_owned()
@@ -20,7 +20,7 @@ fn url_of_hosts(hosts: &[&PostgresServer], role: &str, database: &str) -> String
     format!("postgres://{role}@{}/{database}?target_session_attrs=read-write", hosts.join(","))
 }
 
-async fn serves(api: &Api, key: &str) -> Result<()> {
+pub(crate) async fn serves(api: &Api, key: &str) -> Result<()> {
     let reply = api.get(CALL, Some(key)).await?;
     ensure!(reply.status == 200, "{}: {}", reply.status, reply.text());
     Ok(())
@@ -32,7 +32,11 @@ async fn has_status(api: &Api, path: &str, status: u16) -> Result<()> {
     Ok(())
 }
 
-async fn wait_for_replica(primary: &PostgresServer, replica: &PostgresServer, database: &str) -> Result<()> {
+pub(crate) async fn wait_for_replica(
+    primary: &PostgresServer,
+    replica: &PostgresServer,
+    database: &str,
+) -> Result<()> {
     let end: String =
         primary.connect(database).await?.query_one("select pg_current_wal_lsn()::text", &[]).await?.get(0);
     let client = replica.connect(database).await?;
@@ -47,7 +51,7 @@ async fn wait_for_replica(primary: &PostgresServer, replica: &PostgresServer, da
 #[tokio::test]
 async fn a_hung_primary_is_left_for_the_promoted_host() -> Result<()> {
     let servers = Servers::private().await?;
-    let app = TestApp::builder().servers(&servers).start().await?;
+    let app = TestApp::builder().servers(&servers).one_database().start().await?;
     app.feed("prices-1.csv", "symbol,date,close\nAAA,2024-06-27,6\n").apply().await?;
     let key = app.key("professional").await?;
     let replica = servers.postgres.replica().await?;
@@ -130,7 +134,7 @@ fn connections_to(server: &PostgresServer) -> Result<usize> {
 #[tokio::test]
 async fn a_hung_standby_before_the_primary_is_tried_a_few_times() -> Result<()> {
     let servers = Servers::private().await?;
-    let app = TestApp::builder().servers(&servers).start().await?;
+    let app = TestApp::builder().servers(&servers).one_database().start().await?;
     app.feed("prices.csv", "symbol,date,close\nAAA,2024-06-27,6\n").apply().await?;
     let key = app.key("professional").await?;
     let standby = servers.postgres.replica().await?;

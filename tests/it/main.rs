@@ -94,6 +94,7 @@ mod rolling_restart;
 mod row_review;
 mod rule_changes;
 mod secrets;
+mod separate_accounts;
 mod servers;
 mod slow_clients;
 mod slow_nats;

@@ -5,7 +5,13 @@ use harness::TestApp;
 use tokio_postgres::error::SqlState;
 
 async fn refused(app: &TestApp, role: &str, statement: &str) -> Result<()> {
-    let client = app.servers().postgres.connect(app.database()).await?;
+    let is_of_accounts = statement.contains("accounts.");
+    let database = if is_of_accounts { app.accounts_database() } else { app.database() };
+    refused_in(app, database, role, statement).await
+}
+
+async fn refused_in(app: &TestApp, database: &str, role: &str, statement: &str) -> Result<()> {
+    let client = app.servers().postgres.connect(database).await?;
     client.batch_execute(&format!("set role {role}")).await?;
     let error = client.batch_execute(statement).await.err();
     let code = error.as_ref().and_then(|error| error.code());
@@ -118,6 +124,22 @@ async fn the_dashboard_sees_nothing_of_the_market() -> Result<()> {
     Ok(())
 }
 
+#[tokio::test]
+async fn a_role_has_no_access_to_a_database_that_its_program_does_not_use() -> Result<()> {
+    let app = TestApp::start().await?;
+    for role in ["dds_api", "dds_dashboard"] {
+        refused_in(&app, app.database(), role, "select * from accounts.tiers").await?;
+    }
+    refused_in(&app, app.accounts_database(), "dds_api", "select * from control.active").await?;
+    let connects = "select string_agg(name, ' ' order by name)
+                    from unnest('{dds_analyst, dds_api, dds_dashboard, dds_projector}'::text[]) name
+                    where has_database_privilege(name, current_database(), 'connect')";
+    let accounts = app.servers().postgres.connect(app.accounts_database()).await?;
+    let roles: String = accounts.query_one(connects, &[]).await?.get(0);
+    assert_eq!(roles, "dds_api dds_dashboard");
+    Ok(())
+}
+
 /// A function that runs with its owner's rights must not use a temporary table of the caller.
 #[tokio::test]
 async fn what_runs_as_the_owner_looks_at_temporary_tables_last() -> Result<()> {
@@ -133,7 +155,7 @@ async fn what_runs_as_the_owner_looks_at_temporary_tables_last() -> Result<()> {
     let who = "spent@example.com";
     app.create_account(who, "free").await?;
     app.sql("update accounts.limiter set used = 41", &[]).await?;
-    let client = app.servers().postgres.connect(app.database()).await?;
+    let client = app.servers().postgres.connect(app.accounts_database()).await?;
     client
         .batch_execute(
             "create temporary table limiter (account_id bigint, month date, used bigint);
@@ -154,7 +176,7 @@ async fn nobody_rewrites_the_audit_log() -> Result<()> {
     let app = TestApp::start().await?;
     app.create_account("kept@example.com", "free").await?;
     let entry = "insert into accounts.audit (account_id, action) select id, 'test' from accounts.accounts";
-    let client = app.servers().postgres.connect(app.database()).await?;
+    let client = app.servers().postgres.connect(app.accounts_database()).await?;
     client.batch_execute(&format!("set role dds_api; {entry}; reset role")).await?;
     for statement in
         ["update accounts.audit set action = 'x'", "delete from accounts.audit", "truncate accounts.audit"]

@@ -15,7 +15,7 @@ use store::tls::MakeRustlsConnect;
 use telemetry::LogLimit;
 use telemetry::logging::SPAN_TARGET;
 use tokio::sync::{mpsc, oneshot};
-use tokio::time::timeout;
+use tokio::time::{MissedTickBehavior, interval, timeout};
 use tokio_postgres::Config;
 use tracing::Instrument;
 
@@ -26,7 +26,7 @@ use crate::admission::store_connection::StoreConnection;
 use crate::admission::usage_recorder::UsageRecorder;
 use crate::auth::AccountId;
 use crate::auth::credential::PresentedKey;
-use crate::auth::tier::Tier;
+use crate::auth::tier::{SharedTiers, Tier, TierTable};
 use crate::concurrency::tasks::{BackgroundTasks, gather};
 use crate::metrics::AdmissionMetrics;
 
@@ -40,6 +40,8 @@ const QUEUE: usize = 16_384;
 const BATCH: usize = 4_096;
 /// Interval between two runs of [`StoreConnection::check`] while no call waits.
 const IDLE: Duration = Duration::from_millis(100);
+/// Interval at which the tier table is read again.
+const RELOAD: Duration = Duration::from_secs(2);
 
 #[derive(Debug)]
 struct WaitingCall {
@@ -57,6 +59,7 @@ enum BackgroundTask {
     TakeSlot(AccountId, usize, oneshot::Sender<Option<StreamSlot>>),
     RenewSlots(Vec<(StreamSlot, PresentedKey)>, oneshot::Sender<HashMap<StreamSlot, Option<Tier>>>),
     FreeSlot(StreamSlot),
+    ReloadTiers,
 }
 
 /// Handle of the workers that decide calls.
@@ -68,6 +71,7 @@ pub(crate) struct AdmissionQueue {
     metrics: AdmissionMetrics,
     /// True while the database is treated as reachable. Checks and decisions update the value.
     reachability: Arc<AtomicBool>,
+    tiers: SharedTiers,
 }
 
 impl AdmissionQueue {
@@ -82,16 +86,17 @@ impl AdmissionQueue {
     ) -> Self {
         let options = format!("{SESSION} -c statement_timeout={}", response_timeout.as_millis());
         add_session_options(&mut config, &options);
-        let connection = || StoreConnection::new(&config, tls, response_timeout, tasks);
+        let tiers = SharedTiers::default();
+        let connection = || StoreConnection::new(&config, tls, response_timeout, tasks, &tiers);
         let (calls, waiting) = mpsc::channel(QUEUE);
         // One worker decides all calls. Several workers would have smaller batches and contend for the same rows.
         let deciding = connection();
         let reachability = Arc::clone(&deciding.reachability);
         tasks.spawn(decide_queues(deciding, waiting, metrics.clone()));
         let (background, waiting) = mpsc::channel(1_024);
-        tasks.spawn(run_background_tasks(connection(), waiting));
-        let usage_recorder = UsageRecorder::start(&config, tls, tasks);
-        Self { calls, background, usage_recorder, metrics, reachability }
+        tasks.spawn(run_background_tasks(connection(), waiting, tiers.clone()));
+        let usage_recorder = UsageRecorder::start(&config, tls, tasks, &tiers);
+        Self { calls, background, usage_recorder, metrics, reachability, tiers }
     }
 
     /// Decides one call; `None` for an invalid key.
@@ -115,6 +120,11 @@ impl AdmissionQueue {
     /// True while the database is treated as reachable. Checks and decisions update the value.
     pub(crate) fn is_database_reachable(&self) -> bool {
         self.reachability.load(Ordering::Relaxed)
+    }
+
+    /// Limits of the tiers.
+    pub(crate) fn tiers(&self) -> Arc<TierTable> {
+        self.tiers.get()
     }
 
     /// Number of calls that wait for a decision.
@@ -284,9 +294,20 @@ async fn decide_reconnecting(
 }
 
 /// Runs tasks one after another. A task that fails is not repeated.
-async fn run_background_tasks(mut connection: StoreConnection, mut waiting: mpsc::Receiver<BackgroundTask>) {
+async fn run_background_tasks(
+    mut connection: StoreConnection,
+    mut waiting: mpsc::Receiver<BackgroundTask>,
+    tiers: SharedTiers,
+) {
     let instance = InstanceId(rand::random());
-    while let Some(task) = waiting.recv().await {
+    let mut reload = interval(RELOAD);
+    reload.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        let task = tokio::select! {
+            task = waiting.recv() => task,
+            _ = reload.tick() => Some(BackgroundTask::ReloadTiers),
+        };
+        let Some(task) = task else { return };
         let response_timeout = connection.response_timeout;
         let running = async {
             let store = connection.open_store().await?;
@@ -304,8 +325,11 @@ async fn run_background_tasks(mut connection: StoreConnection, mut waiting: mpsc
                     Ok(())
                 }
                 BackgroundTask::FreeSlot(slot) => store.free_slot(instance, slot).await,
+                BackgroundTask::ReloadTiers => store.reload_tiers(&tiers).await,
             }
         };
-        let _ = timeout(response_timeout, running).await;
+        if !matches!(timeout(response_timeout, running).await, Ok(Ok(()))) {
+            connection.close();
+        }
     }
 }

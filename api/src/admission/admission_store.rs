@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, NaiveDate, Utc};
 use store::connect;
+use store::db::refuse_older_schema;
 use store::tls::MakeRustlsConnect;
 use tokio::time::timeout;
 use tokio_postgres::{Client, Config, Error, Row, Statement};
@@ -12,7 +13,7 @@ use tokio_postgres::{Client, Config, Error, Row, Statement};
 use crate::account::statistics::CallOutcome;
 use crate::admission::decision::{AdmissionDecision, AdmissionError, AdmissionRequest, CallGroups, Grant};
 use crate::auth::credential::PresentedKey;
-use crate::auth::tier::Tier;
+use crate::auth::tier::{SharedTiers, Tier};
 use crate::auth::{AccountId, KeyId};
 use crate::concurrency::tasks::BackgroundTasks;
 
@@ -78,13 +79,17 @@ impl AdmissionStore {
         config: Config,
         tls: MakeRustlsConnect,
         tasks: BackgroundTasks,
+        tiers: SharedTiers,
     ) -> Result<Self, AdmissionError> {
         let (client, driver) = connect::open(&config, &tls).await?;
         tasks.spawn(driver);
-        timeout(PREPARE_TIMEOUT, Self::prepare(client)).await.map_err(|_| AdmissionError::Timeout)?
+        timeout(PREPARE_TIMEOUT, Self::prepare(client, &tiers)).await.map_err(|_| AdmissionError::Timeout)?
     }
 
-    async fn prepare(client: Client) -> Result<Self, AdmissionError> {
+    async fn prepare(client: Client, tiers: &SharedTiers) -> Result<Self, AdmissionError> {
+        refuse_older_schema(&client).await?;
+        // No call is decided before the limits of the tiers are known.
+        tiers.reload(&client).await?;
         let (admit, refund) = (client.prepare(ADMIT).await?, client.prepare(REFUND).await?);
         Ok(Self { client, admit, refund })
     }
@@ -92,6 +97,10 @@ impl AdmissionStore {
     /// Succeeds if the server replies and accepts writes.
     pub(crate) async fn check(&self) -> Result<(), Error> {
         self.client.simple_query(CHECK).await.map(drop)
+    }
+
+    pub(super) async fn reload_tiers(&self, tiers: &SharedTiers) -> Result<(), AdmissionError> {
+        Ok(tiers.reload(&self.client).await?)
     }
 
     pub(crate) fn is_open(&self) -> bool {

@@ -15,6 +15,7 @@ use tokio_postgres::Config;
 
 use crate::admission::admission_store::AdmissionStore;
 use crate::admission::decision::AdmissionError;
+use crate::auth::tier::SharedTiers;
 use crate::concurrency::tasks::BackgroundTasks;
 
 /// Idle time after which an open connection is checked.
@@ -33,6 +34,8 @@ pub(crate) struct StoreConnection {
     config: Config,
     tls: MakeRustlsConnect,
     tasks: BackgroundTasks,
+    /// Tier table, which each new connection reloads.
+    tiers: SharedTiers,
     /// Timeout of one database reply.
     pub(crate) response_timeout: Duration,
     /// True while the database is treated as reachable. Checks and decisions update the value.
@@ -55,11 +58,13 @@ impl StoreConnection {
         tls: &MakeRustlsConnect,
         response_timeout: Duration,
         tasks: &BackgroundTasks,
+        tiers: &SharedTiers,
     ) -> Self {
         Self {
             config: config.clone(),
             tls: tls.clone(),
             tasks: tasks.clone(),
+            tiers: tiers.clone(),
             response_timeout,
             reachability: Arc::default(),
             replied_at: Instant::now(),
@@ -123,7 +128,8 @@ impl StoreConnection {
             Some(connecting) => connecting,
             None => {
                 let pause = self.pauses.next().unwrap_or(MAX_PAUSE);
-                let opening = AdmissionStore::open(self.config.clone(), self.tls.clone(), self.tasks.clone());
+                let (config, tls) = (self.config.clone(), self.tls.clone());
+                let opening = AdmissionStore::open(config, tls, self.tasks.clone(), self.tiers.clone());
                 let attempt = async move {
                     sleep(pause).await;
                     opening.await

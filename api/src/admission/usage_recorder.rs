@@ -22,6 +22,7 @@ use crate::account::statistics::CallOutcome;
 use crate::admission::admission_store::{UsageIncrement, UsageKey};
 use crate::admission::decision::{AdmissionDecision, AdmissionError, AdmissionVerdict};
 use crate::admission::store_connection::StoreConnection;
+use crate::auth::tier::SharedTiers;
 use crate::auth::{AccountId, KeyId};
 use crate::concurrency::tasks::BackgroundTasks;
 
@@ -61,10 +62,15 @@ pub(crate) struct UsageRecorder {
 impl UsageRecorder {
     /// Starts the worker. After the last handle is dropped, the worker tries once to write the remaining rows, and then
     /// ends.
-    pub(crate) fn start(config: &Config, tls: &MakeRustlsConnect, tasks: &BackgroundTasks) -> Self {
+    pub(crate) fn start(
+        config: &Config,
+        tls: &MakeRustlsConnect,
+        tasks: &BackgroundTasks,
+        tiers: &SharedTiers,
+    ) -> Self {
         let mut config = config.clone();
         add_session_options(&mut config, &format!("-c statement_timeout={}", STATEMENT_TIMEOUT.as_millis()));
-        let connection = StoreConnection::new(&config, tls, RESPONSE_TIMEOUT, tasks);
+        let connection = StoreConnection::new(&config, tls, RESPONSE_TIMEOUT, tasks, tiers);
         let (calls, waiting) = mpsc::channel(QUEUE);
         let missing = Arc::new(AtomicU64::new(0));
         let writer =

@@ -223,7 +223,7 @@ async fn admit(
     app: &App,
     required: &AccessRequirements,
 ) -> Result<AdmissionDecision, ApiError> {
-    let tiers = app.projection.tiers();
+    let tiers = app.admission.tiers();
     let required_rank = required.rank(&tiers);
     if let Some(InternalRequest(tier)) = parts.extensions.get() {
         return match tier.rank() >= required_rank {

@@ -72,7 +72,7 @@ impl<P> HandlerContext<P> {
 
     /// First day of the history that the tier includes.
     pub(crate) fn first_day_of_tier_history(&self) -> NaiveDate {
-        years_before(self.today, self.app.projection.tiers().depth_years(self.tier))
+        years_before(self.today, self.app.admission.tiers().depth_years(self.tier))
     }
 
     /// Renders one resource.

@@ -55,7 +55,8 @@ pub struct DashboardSettings {
     /// Account dashboard and landing page at /: on or off
     #[arg(long, env = "DASHBOARD", default_value = "on")]
     pub dashboard: DashboardSwitch,
-    /// Postgres URL of the dashboard's role. Default: DATABASE_URL with the user dds_dashboard
+    /// Postgres URL of the dashboard's role for the database with the accounts. Default: ACCOUNTS_DATABASE_URL, or
+    /// DATABASE_URL, with the user dds_dashboard
     #[arg(long, env = "DASHBOARD_DATABASE_URL", hide_env_values = true)]
     pub dashboard_database_url: Option<String>,
     /// Sign-up in the dashboard: open (any visitor), invited (visitors with an invitation link, created by `api account

@@ -51,8 +51,12 @@ pub struct ServeSettings {
     /// Postgres URL of the API's role. Default: DATABASE_URL with the user dds_api
     #[arg(long, env = "API_DATABASE_URL", hide_env_values = true)]
     pub api_database_url: Option<String>,
-    /// URLs of Postgres replicas for reads, comma-separated. A URL may name several hosts. Keys and limits are always
-    /// read from the primary. The primary also serves data that no replica has yet. Default: the primary
+    /// Postgres URL of the API's role for the database with the accounts. Default: ACCOUNTS_DATABASE_URL with the user
+    /// dds_api, else the database of the market data
+    #[arg(long, env = "API_ACCOUNTS_DATABASE_URL", hide_env_values = true)]
+    pub api_accounts_database_url: Option<String>,
+    /// URLs of Postgres replicas for reads, comma-separated. A URL may name several hosts. Keys and limits are never
+    /// read from a replica. The primary also serves data that no replica has yet. Default: the primary
     #[arg(long, env = "DATABASE_READ_URLS", hide_env_values = true)]
     pub database_read_urls: Option<String>,
     /// Maximum lag of a replica, for example 500ms or 30s. A replica with a longer lag is not read

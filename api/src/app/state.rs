@@ -99,10 +99,10 @@ impl App {
             return Some("schema: migrations are missing; run projector migrate");
         }
         if !self.admission.is_database_reachable() {
-            return Some("admission: the database cannot decide on API keys");
+            return Some("admission: the database of the accounts cannot decide on API keys");
         }
         let serves = self.projection.is_database_reachable() && self.projection.pin().is_ok();
-        (!serves).then_some("reads: no generation is served")
+        (!serves).then_some("reads: the database of the market serves no generation")
     }
 
     /// True after the server has received the stop signal.

@@ -1,7 +1,10 @@
 //! Subscription tiers, and their limits as read from the database.
 
+use std::sync::Arc;
+
 use chrono::{Datelike, Months, NaiveDate};
 use market::text_enum;
+use parking_lot::Mutex;
 use store::{FromRow, sql_row};
 use tokio_postgres::{Client, Error};
 
@@ -59,12 +62,25 @@ impl Default for TierTable {
     }
 }
 
-impl TierTable {
-    pub(crate) async fn load(client: &Client) -> Result<Self, Error> {
-        let rows = client.query(TIERS, &[]).await?;
-        Ok(Self(rows.iter().map(TierLimits::from_row).collect::<Result<_, _>>()?))
+/// Newest known tier table, shared by all requests.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct SharedTiers(Arc<Mutex<Arc<TierTable>>>);
+
+impl SharedTiers {
+    pub(crate) fn get(&self) -> Arc<TierTable> {
+        Arc::clone(&self.0.lock())
     }
 
+    /// Reads the tier table from the database.
+    pub(crate) async fn reload(&self, client: &Client) -> Result<(), Error> {
+        let rows = client.query(TIERS, &[]).await?;
+        let limits = rows.iter().map(TierLimits::from_row).collect::<Result<_, _>>()?;
+        *self.0.lock() = Arc::new(TierTable(limits));
+        Ok(())
+    }
+}
+
+impl TierTable {
     /// Years of history included in a tier.
     pub(crate) fn depth_years(&self, tier: Tier) -> i32 {
         self.0.iter().find(|plan| plan.tier == tier).map_or(0, |plan| plan.depth_years)

@@ -53,7 +53,8 @@ enum ApiCommand {
 }
 
 /// Options that have no effect on some commands, and are hidden from the help of these commands.
-const HIDDEN: [HiddenOptions; 1] = [HiddenOptions { commands: &["health"], options: &["database_url"] }];
+const HIDDEN: [HiddenOptions; 1] =
+    [HiddenOptions { commands: &["health"], options: &["database_url", "accounts_database_url"] }];
 
 /// Runs the program.
 pub fn main() -> ExitCode {
@@ -79,7 +80,7 @@ pub fn main() -> ExitCode {
 /// responds. If Postgres does not respond, the command fails. Without the check, the command could wait forever.
 async fn run(arguments: ApiArguments) -> anyhow::Result<ExitCode> {
     let uses_owner = !matches!(arguments.command, ApiCommand::Serve(_) | ApiCommand::Health { .. });
-    match db::owner_config(&arguments.database) {
+    match db::accounts_config(&arguments.database) {
         Ok(config) if uses_owner => tokio::select! {
             ended = Box::pin(execute(arguments)) => ended,
             error = db::watch_server(&config) => Err(error.into()),

@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 use serde_json::{Value, json};
-use store::db::{DatabaseSettings, connect_migrated, owner_config};
+use store::db::{DatabaseSettings, accounts_config, connect_migrated};
 use telemetry::outln;
 use telemetry::table::{Column, ListArgs, Table};
 use tokio_postgres::Client;
@@ -84,9 +84,9 @@ fn text(value: &Value) -> String {
     }
 }
 
-/// Connects as the owner of the database.
+/// Connects to the database with the accounts as its owner.
 pub(super) async fn connect_as_owner(database: &DatabaseSettings) -> anyhow::Result<Client> {
-    Ok(connect_migrated(&owner_config(database)?).await?)
+    Ok(connect_migrated(&accounts_config(database)?).await?)
 }
 
 /// Parses a command-line time: an RFC 3339 time, or a day. A day means the end of the day in UTC.

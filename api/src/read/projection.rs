@@ -5,8 +5,8 @@
 //! that the instance has returned.
 
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use store::ids::GenerationId;
@@ -17,7 +17,6 @@ use tokio::time::{Instant, timeout_at};
 use super::lookup::run_query;
 use super::read_source::{ConnectionSettings, ReadSource, SharedReadState};
 use super::{DataVersion, QueryError, ServedGeneration};
-use crate::auth::tier::TierTable;
 use crate::concurrency::tasks::BackgroundTasks;
 use crate::parameters::MinVersion;
 use crate::parameters::served_rules::ServedRules;
@@ -163,11 +162,6 @@ impl Projection {
     /// Rules that were used to derive the figures of the served generation.
     pub(crate) fn served_rules(&self) -> Arc<ServedRules> {
         self.pin().map_or_else(|_| Arc::default(), |generation| generation.served_rules())
-    }
-
-    /// Limits of the tiers.
-    pub(crate) fn tiers(&self) -> Arc<TierTable> {
-        Arc::clone(&self.shared.tiers.read().unwrap_or_else(PoisonError::into_inner))
     }
 }
 

@@ -10,7 +10,7 @@ use backon::{BackoffBuilder, ExponentialBuilder};
 use deadpool_postgres::RecyclingMethod;
 use futures::StreamExt;
 use store::connect;
-use store::db::{DbError, add_session_options, check_schema, error_chain};
+use store::db::{DbError, add_session_options, error_chain, refuse_older_schema};
 use store::ids::GenerationId;
 use store::tls::MakeRustlsConnect;
 use telemetry::LogLimit;
@@ -21,7 +21,6 @@ use super::QueryError;
 use super::data_version::DataVersion;
 use super::pool::build_pool;
 use super::served_generation::ServedGeneration;
-use crate::auth::tier::TierTable;
 use crate::concurrency::tasks::BackgroundTasks;
 use crate::parameters::served_rules::ServedRules;
 
@@ -97,7 +96,6 @@ impl ConnectionSettings {
 #[derive(Debug, Default)]
 pub(super) struct SharedReadState {
     pub(super) tasks: BackgroundTasks,
-    pub(super) tiers: RwLock<Arc<TierTable>>,
     /// Greatest journal position that this instance has returned in a response.
     pub(super) answered: Arc<AtomicI64>,
     /// Greatest journal position that the primary is known to have.
@@ -217,17 +215,10 @@ impl ReadSource {
         client: &Client,
         notified: &mut mpsc::Receiver<()>,
     ) -> Result<(), QueryError> {
-        match check_schema(client).await {
-            // A newer program migrates the database while its predecessor still serves.
-            Ok(()) | Err(DbError::NewerSchema { .. }) => {
-                self.lacks_migrations.store(false, Ordering::Relaxed)
-            }
-            Err(error) => {
-                let is_old = matches!(error, DbError::OlderSchema { .. });
-                self.lacks_migrations.store(is_old, Ordering::Relaxed);
-                return Err(error.into());
-            }
-        }
+        let checked = refuse_older_schema(client).await;
+        let is_old = matches!(checked, Err(DbError::OlderSchema { .. }));
+        self.lacks_migrations.store(is_old, Ordering::Relaxed);
+        checked?;
         if self.is_primary {
             client.batch_execute("listen projection").await?;
         }
@@ -262,10 +253,6 @@ impl ReadSource {
     ) -> Result<(), QueryError> {
         let row = client.query_opt(ACTIVE, &[]).await?.ok_or(QueryError::NoneActive)?;
         let id: GenerationId = row.try_get("generation")?;
-        if self.is_primary {
-            let tiers = TierTable::load(client).await?;
-            *shared.tiers.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(tiers);
-        }
         let opened = match followed {
             Some(generation) if generation.id == id => None,
             _ => Some(connecting.open_generation(id, &shared.tasks, &shared.answered)?),

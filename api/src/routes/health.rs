@@ -45,8 +45,10 @@ pub(crate) struct Health {
 /// Health of the components.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Components {
-    /// `ok` if both the served data and the keys with their limits can be read from Postgres.
+    /// Postgres database of the market: `ok` if the served data can be read.
     pub(crate) postgres: ComponentStatus,
+    /// Postgres database of the accounts: `ok` if keys and limits can be checked. Both may be the same database.
+    pub(crate) accounts: ComponentStatus,
     /// NATS server with the log. The service uses this server only to measure the lag. `full` if the newest write to the
     /// log failed, for example on a full disk, so that no new data can be loaded. `not_configured` if the service has
     /// no address of a NATS server.
@@ -96,9 +98,9 @@ impl Health {
     /// Current health, computed without any I/O.
     pub(crate) fn from_app(app: &App) -> Self {
         let version = app.projection.pin().ok().map(|generation| generation.version());
-        // Admission of a request depends on the database of keys and limits, so the status includes this database.
-        let is_reachable = app.projection.is_database_reachable() && app.admission.is_database_reachable();
-        let postgres = if is_reachable { ComponentStatus::Ok } else { ComponentStatus::Down };
+        let database = |is_up| if is_up { ComponentStatus::Ok } else { ComponentStatus::Down };
+        let postgres = database(app.projection.is_database_reachable());
+        let accounts = database(app.admission.is_database_reachable());
         let level = app.lag.latest();
         let nats = match (&app.settings.nats_url, level) {
             (None, _) => ComponentStatus::NotConfigured,
@@ -107,9 +109,10 @@ impl Health {
             (Some(_), None) => ComponentStatus::Down,
         };
         let is_stalled = level.is_some_and(|level| level.is_stalled());
-        let status = match (postgres, version.is_some(), nats) {
-            (ComponentStatus::Down, _, _) | (_, false, _) => Status::Down,
-            (_, _, ComponentStatus::Down | ComponentStatus::Full) => Status::Degraded,
+        let is_served = [postgres, accounts] == [ComponentStatus::Ok; 2] && version.is_some();
+        let status = match nats {
+            _ if !is_served => Status::Down,
+            ComponentStatus::Down | ComponentStatus::Full => Status::Degraded,
             _ if is_stalled => Status::Degraded,
             _ => Status::Ok,
         };
@@ -122,7 +125,7 @@ impl Health {
         Self {
             status,
             version: env!("CARGO_PKG_VERSION"),
-            components: Components { postgres, nats, projection },
+            components: Components { postgres, accounts, nats, projection },
         }
     }
 }

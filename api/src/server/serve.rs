@@ -69,7 +69,7 @@ pub async fn serve(
     let clients = Clients::of(&settings);
     let tasks = BackgroundTasks::default();
     let (drain_delay, start_limit) = (settings.drain_delay, settings.read_timeout);
-    check_database(&settings, database).await?;
+    check_databases(&settings, database).await?;
     warn_about_public_address(&settings);
     let app = start(settings, database, &tasks)?;
     let router = router::build_router(app.clone()).context("cannot build the OpenAPI document")?;
@@ -148,16 +148,34 @@ fn primary(settings: &ServeSettings, database: &DatabaseSettings) -> Result<Conf
     role_config(own, owner, API_ROLE, "API_DATABASE_URL")
 }
 
-/// Fails if the database does not have the schema of this program. A newer schema is refused only at the start, so a
-/// running instance continues to serve during an upgrade.
-async fn check_database(settings: &ServeSettings, database: &DatabaseSettings) -> anyhow::Result<()> {
-    let config = primary(settings, database)?;
-    let asking = db::connect_migrated(&config);
-    // An unreachable database must not prevent the start.
-    match tokio::time::timeout(settings.read_timeout, asking).await {
-        Ok(Err(error)) if !error.is_unreachable() => Err(error.into()),
-        _ => Ok(()),
+/// Connection of the API's role to the database with the accounts.
+fn accounts(settings: &ServeSettings, database: &DatabaseSettings) -> Result<Config, DbError> {
+    let own = settings.api_accounts_database_url.as_deref();
+    if own.is_none_or(str::is_empty) && !database.has_separate_accounts() {
+        return primary(settings, database);
     }
+    role_config(own, database.accounts_url(), API_ROLE, "API_ACCOUNTS_DATABASE_URL")
+}
+
+/// Fails if a database does not have the schema of this program, or has other contents. A newer schema is refused only
+/// at the start, so a running instance continues to serve during an upgrade.
+async fn check_databases(settings: &ServeSettings, database: &DatabaseSettings) -> anyhow::Result<()> {
+    let expected = [
+        (primary(settings, database)?, "control", "API_DATABASE_URL"),
+        (accounts(settings, database)?, "accounts", "API_ACCOUNTS_DATABASE_URL"),
+    ];
+    for (config, schema, variable) in expected {
+        let checking = async {
+            let client = db::connect_migrated(&config).await?;
+            db::check_contents(&client, schema, variable).await
+        };
+        // An unreachable database must not prevent the start.
+        match tokio::time::timeout(settings.read_timeout, checking).await {
+            Ok(Err(error)) if !error.is_unreachable() => return Err(error.into()),
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 /// Builds the shared state and starts the background tasks.
@@ -172,7 +190,8 @@ fn start(
         );
     }
     let config = primary(&settings, database)?;
-    let tls = tls::tls_connector(&config)?;
+    let accounts = accounts(&settings, database)?;
+    let tls = tls::tls_connector(&accounts)?;
     let reading = |config: Config| {
         Ok::<_, DbError>(ConnectionSettings {
             tls: tls::tls_connector(&config)?,
@@ -188,7 +207,7 @@ fn start(
     };
     let replicas = replicas.into_iter().map(reading).collect::<Result<_, _>>()?;
     let projection =
-        Arc::new(Projection::follow(reading(config.clone())?, replicas, settings.max_replica_age, tasks));
+        Arc::new(Projection::follow(reading(config)?, replicas, settings.max_replica_age, tasks));
     let lag = LagMonitor::default();
     if let Some(url) = settings.nats_url.clone() {
         tasks.spawn_until_stopped(lag.clone().poll_stream(
@@ -200,7 +219,7 @@ fn start(
     let dashboard = dashboard(&settings, database)?;
     let metrics = ApiMetrics::new()?;
     let admission =
-        AdmissionQueue::start(config, &tls, settings.admission_timeout, tasks, metrics.admission.clone());
+        AdmissionQueue::start(accounts, &tls, settings.admission_timeout, tasks, metrics.admission.clone());
     let journal_reader = JournalReader::new();
     let streams = OpenStreams::new(StreamLimits(settings.change_streams), admission.clone());
     tasks.spawn_until_stopped(Arc::clone(&journal_reader).run(Arc::clone(&projection)));
@@ -241,7 +260,7 @@ fn dashboard(
     }
     let config = role_config(
         settings.dashboard_database_url.as_deref(),
-        database.database_url.as_deref(),
+        database.accounts_url(),
         DASHBOARD_ROLE,
         "DASHBOARD_DATABASE_URL",
     )
@@ -358,6 +377,12 @@ impl MetricsSource for ApiMetricsSource {
         for (state, count) in ["read", "left_out"].into_iter().zip(app.projection.count_replicas()) {
             metrics.replicas.with_label_values(&[state]).set(gauge(count));
         }
+        for (database, is_up) in [
+            ("market", app.projection.is_database_reachable()),
+            ("accounts", app.admission.is_database_reachable()),
+        ] {
+            metrics.databases.with_label_values(&[database]).set(is_up.into());
+        }
         let pools = app.projection.pin().map(|generation| generation.pool_usage());
         for (pool, usage) in ["reads", "costly"].into_iter().zip(pools.unwrap_or_default()) {
             metrics.pool_waiting.with_label_values(&[pool]).set(gauge(usage.waiting));
@@ -368,7 +393,7 @@ impl MetricsSource for ApiMetricsSource {
 
     fn health(&self) -> Result<(), String> {
         if !self.app.projection.is_database_reachable() {
-            return Err("Postgres does not answer, so reads are not served".to_owned());
+            return Err("the database of the market does not answer, so reads are not served".to_owned());
         }
         self.app.projection.pin().map(drop).map_err(|error| error_chain(&error))
     }

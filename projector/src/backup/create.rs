@@ -18,7 +18,7 @@ use tokio::time::Instant;
 use tokio_postgres::{Client, Row};
 
 use super::manifest::BackupManifest;
-use super::tables;
+use super::tables::{self, ACCOUNTS, MARKET};
 use crate::apply::consumer::LogReader;
 use crate::error::RunError;
 use crate::settings::ProjectorSettings;
@@ -71,9 +71,11 @@ pub async fn create_backup(settings: &ProjectorSettings, folder: &Path) -> anyho
     tables::create_folder(folder)?;
     let (generation, sequence): (GenerationId, Sequence) =
         (position.try_get("generation")?, position.try_get("checkpoint")?);
+    let accounts = begin_accounts_snapshot(settings).await?;
     let fact_set: &str = position.try_get("fact_set")?;
     let genesis: Option<String> = position.try_get("genesis_id")?;
-    let tables = tables::export_tables(&client, folder).await?;
+    let mut tables = tables::export_tables(accounts.as_ref().unwrap_or(&client), ACCOUNTS, folder).await?;
+    tables.extend(tables::export_tables(&client, MARKET, folder).await?);
     let mut discarded = Vec::new();
     for row in client.query(DISCARDED, &[&fact_set]).await? {
         discarded.push((row.try_get(0)?, row.try_get(1)?));
@@ -152,6 +154,17 @@ async fn begin_caught_up_snapshot(client: &Client, last: u64) -> anyhow::Result<
         "cannot create a backup: the served tables lag behind the facts for {} s; wait until projector status prints no lag",
         CATCH_UP_TIMEOUT.as_secs()
     )
+}
+
+/// Begins a read-only transaction on a separate database of the accounts; `None` if the market's database has them.
+async fn begin_accounts_snapshot(settings: &ProjectorSettings) -> anyhow::Result<Option<Client>> {
+    let owner = &settings.database.owner;
+    if !owner.has_separate_accounts() {
+        return Ok(None);
+    }
+    let client = db::connect_migrated(&db::accounts_config(owner)?).await?;
+    client.batch_execute("begin isolation level repeatable read read only").await?;
+    Ok(Some(client))
 }
 
 async fn load_caught_up_position(client: &Client) -> Result<Option<Row>, DbError> {

@@ -16,8 +16,7 @@ use telemetry::Shutdown;
 use tokio_postgres::Client;
 
 use super::manifest::BackupManifest;
-use super::tables;
-use super::tables::Checksums;
+use super::tables::{self, ACCOUNTS, Checksums, MARKET};
 use crate::daemon::run::run_projector;
 use crate::error::RunError;
 use crate::monitoring::metrics::ProjectorMetrics;
@@ -132,17 +131,25 @@ pub async fn restore_backup(
             "cannot restore a backup with schema {schema}: this program supports {supported}; use the version that created the backup, or a newer one"
         );
     }
-    let owner = db::owner_config(&settings.database.owner)?;
-    let mut client = db::connect(&owner).await?;
-    refuse_full_database(&client).await?;
+    let database = &settings.database.owner;
+    // Both are one database unless the accounts have a database of their own.
+    let (market_owner, accounts_owner) = (db::owner_config(database)?, db::accounts_config(database)?);
+    let mut client = db::connect(&market_owner).await?;
+    let mut accounts_client = db::connect(&accounts_owner).await?;
+    refuse_full_database(&client, "DATABASE_URL").await?;
+    refuse_full_database(&accounts_client, "ACCOUNTS_DATABASE_URL").await?;
     refuse_full_log(settings, &manifest).await?;
     if manifest.log.is_some() {
         import_archive(&tables::log_path(folder), &settings.applying.stream).await?;
     }
     // The rows of the backup have the columns of its schema. Later migrations then convert them.
-    db::migrate_to(&owner, schema).await?;
-    let accounts = import_rows(&mut client, folder, &manifest).await?;
-    db::migrate(&owner, METHOD_VERSION, &manifest.market).await?;
+    db::migrate_to(&market_owner, schema).await?;
+    db::migrate_to(&accounts_owner, schema).await?;
+    let accounts = import_accounts(&mut accounts_client, folder, &manifest).await?;
+    let transaction = client.transaction().await?;
+    tables::import_tables(&transaction, folder, &manifest.tables, MARKET).await?;
+    transaction.commit().await?;
+    db::migrate(database, METHOD_VERSION, &manifest.market).await?;
     if manifest.generation != FIRST_GENERATION {
         renumber_generation(&mut client, &manifest).await?;
     }
@@ -158,7 +165,8 @@ pub async fn restore_backup(
     Ok(RestoreReport { sequence: manifest.sequence, differing, other_rules, accounts })
 }
 
-async fn refuse_full_database(client: &Client) -> anyhow::Result<()> {
+/// Fails if the database has data. `variable` is the environment variable with its URL.
+async fn refuse_full_database(client: &Client, variable: &str) -> anyhow::Result<()> {
     let migrated = client.query_one("select to_regclass('accounts.accounts') is not null", &[]).await?;
     if !migrated.try_get::<_, bool>(0)? {
         return Ok(());
@@ -170,7 +178,7 @@ async fn refuse_full_database(client: &Client) -> anyhow::Result<()> {
         return Ok(());
     }
     bail!(
-        "cannot restore into this database: it is not empty ({accounts} accounts, {policy} policy rules, log applied up to {checkpoint}); create a new database (createdb) and set DATABASE_URL to it"
+        "cannot restore into this database: it is not empty ({accounts} accounts, {policy} policy rules, log applied up to {checkpoint}); create a new database (createdb) and set {variable} to it"
     )
 }
 
@@ -209,14 +217,14 @@ async fn renumber_generation(client: &mut Client, manifest: &BackupManifest) -> 
     Ok(transaction.commit().await?)
 }
 
-/// Imports the tables of the backup.
-async fn import_rows(
+/// Imports the accounts of the backup.
+async fn import_accounts(
     client: &mut Client,
     folder: &Path,
     manifest: &BackupManifest,
 ) -> anyhow::Result<RestoredAccounts> {
     let transaction = client.transaction().await?;
-    tables::import_tables(&transaction, folder, &manifest.tables).await?;
+    tables::import_tables(&transaction, folder, &manifest.tables, ACCOUNTS).await?;
     // A session that ended after the backup must not become valid again. A link that was used after the backup must
     // stay used.
     let ended_sessions = transaction.execute(END_SESSIONS, &[]).await?;

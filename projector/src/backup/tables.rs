@@ -76,10 +76,26 @@ pub(super) struct BackupTable {
     pub digest: String,
 }
 
-/// Exports every table into its own file.
-pub(super) async fn export_tables(snapshot: &Client, folder: &Path) -> anyhow::Result<Vec<BackupTable>> {
+/// Schema of the accounts.
+pub(super) const ACCOUNTS: &str = "accounts";
+/// Schema of the market's tables in the backup.
+pub(super) const MARKET: &str = "control";
+
+impl BackupTable {
+    /// True if the table is in the schema.
+    fn is_in(&self, schema: &str) -> bool {
+        self.name.split_once('.').is_some_and(|(name, _)| name == schema)
+    }
+}
+
+/// Exports every table of the backup that is in `schema` into its own file.
+pub(super) async fn export_tables(
+    snapshot: &Client,
+    schema: &str,
+    folder: &Path,
+) -> anyhow::Result<Vec<BackupTable>> {
     let mut exported = Vec::new();
-    for row in snapshot.query(TABLES, &[]).await? {
+    for row in snapshot.query(TABLES, &[&schema]).await? {
         let (name, columns): (String, Vec<String>) = (row.try_get("name")?, row.try_get("columns")?);
         let path = table_path(folder, &name);
         let failed = || path.display().to_string();
@@ -100,32 +116,34 @@ pub(super) async fn export_tables(snapshot: &Client, folder: &Path) -> anyhow::R
     Ok(exported)
 }
 
-/// Imports the tables into a migrated database without accounts.
+/// Imports the tables that are in `schema` into a migrated database without accounts.
 ///
 /// Triggers are disabled for the import, because the backup already contains the rows that triggers would write.
 pub(super) async fn import_tables(
     transaction: &Transaction<'_>,
     folder: &Path,
     tables: &[BackupTable],
+    schema: &str,
 ) -> anyhow::Result<()> {
-    for BackupTable { name, .. } in tables {
+    let tables: Vec<&BackupTable> = tables.iter().filter(|table| table.is_in(schema)).collect();
+    for BackupTable { name, .. } in &tables {
         transaction.batch_execute(&format!("alter table {name} disable trigger user")).await?;
     }
     // A migration fills some tables, such as plans. Replace those rows by the rows of the backup.
     for BackupTable { name, .. } in tables.iter().rev() {
         transaction.batch_execute(&format!("delete from {name}")).await?;
     }
-    for table in tables {
+    for table in &tables {
         import_table(transaction, folder, table).await?;
     }
-    for row in transaction.query(COUNTERS, &[]).await? {
+    for row in transaction.query(COUNTERS, &[&schema]).await? {
         let (name, column): (&str, &str) = (row.try_get("name")?, row.try_get("column_name")?);
         let counter: &str = row.try_get("counter")?;
         let statement =
             format!("select setval($1::text::regclass, coalesce(max({column}), 0) + 1, false) from {name}");
         transaction.execute(&statement, &[&counter]).await?;
     }
-    for BackupTable { name, .. } in tables {
+    for BackupTable { name, .. } in &tables {
         transaction.batch_execute(&format!("alter table {name} enable trigger user")).await?;
     }
     Ok(())

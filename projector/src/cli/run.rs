@@ -34,8 +34,34 @@ use crate::settings::{DatabaseArgs, LIVE_FACTS, ProjectorSettings};
 use crate::{policy, report};
 
 /// Global options that some commands ignore. The help of these commands hides the options.
-const HIDDEN: [HiddenOptions; 2] = [
+const HIDDEN: [HiddenOptions; 3] = [
     HiddenOptions { commands: &["rules", "health"], options: &["database_url", "projector_database_url"] },
+    // Only migrate, backup and restore use the accounts.
+    HiddenOptions {
+        commands: &[
+            "run",
+            "health",
+            "status",
+            "rebuild",
+            "list",
+            "diff",
+            "export",
+            "explain",
+            "audit",
+            "gate",
+            "expect",
+            "rules",
+            "promote",
+            "rollback",
+            "drop",
+            "pause",
+            "resume",
+            "policy",
+            "quarantine",
+            "dead-letters",
+        ],
+        options: &["accounts_database_url"],
+    },
     // These commands never create the stream, so they ignore its number of replicas.
     HiddenOptions {
         commands: &["backup", "status", "quarantine", "dead-letters"],
@@ -93,8 +119,7 @@ async fn execute_command(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let database = arguments.database;
     match arguments.command {
         Command::Migrate(market) => {
-            let owner = db::owner_config(&database.owner)?;
-            db::migrate(&owner, market::metrics::METHOD_VERSION, &market).await?;
+            db::migrate(&database.owner, market::metrics::METHOD_VERSION, &market).await?;
             outln!("the database is at the newest schema");
         }
         Command::Run { until_caught_up, applying, metrics } => {

@@ -5,6 +5,8 @@ begin
   execute format('revoke temporary on database %I from public', current_database());
   execute format('grant connect on database %I to dds_projector, dds_api, dds_dashboard, dds_analyst', current_database());
   execute format('grant create, temporary on database %I to dds_projector', current_database());
+  grant usage on schema control, accounts to dds_api;
+  grant usage on schema accounts to dds_dashboard;
   execute format('alter role dds_analyst in database %I set default_transaction_read_only = on', current_database());
   execute format('alter role dds_analyst in database %I set idle_in_transaction_session_timeout = ''10min''',
     current_database());

@@ -26,12 +26,46 @@ pub const DASHBOARD_ROLE: &str = "dds_dashboard";
 /// Login role of analysts. It reads only views. The views of a generation unpack its packed columns, for example bars.
 pub const ANALYST_ROLE: &str = "dds_analyst";
 
-/// Settings of the owner's database connection.
+/// Settings of the owner's database connections.
 #[derive(Debug, Clone, Args)]
 pub struct DatabaseSettings {
     /// Postgres URL of the owner, for migrations and account administration
     #[arg(long, env = "DATABASE_URL", hide_env_values = true, global = true)]
     pub database_url: Option<String>,
+    /// Postgres URL of the owner of a separate database for the accounts. Default: DATABASE_URL
+    #[arg(long, env = "ACCOUNTS_DATABASE_URL", hide_env_values = true, global = true)]
+    pub accounts_database_url: Option<String>,
+}
+
+impl DatabaseSettings {
+    /// Owner's URL of the database with the accounts, and the variable that contains the URL.
+    fn accounts_setting(&self) -> Option<(&str, &'static str)> {
+        let settings =
+            [(&self.accounts_database_url, "ACCOUNTS_DATABASE_URL"), (&self.database_url, "DATABASE_URL")];
+        settings.into_iter().find_map(|(url, variable)| Some((given(url.as_deref())?, variable)))
+    }
+
+    /// Owner's URL of the database with the accounts.
+    pub fn accounts_url(&self) -> Option<&str> {
+        self.accounts_setting().map(|(url, _)| url)
+    }
+
+    /// True if accounts and market data are in different databases.
+    pub fn has_separate_accounts(&self) -> bool {
+        self.accounts_url() != given(self.database_url.as_deref())
+    }
+}
+
+/// Contents of a database. Every database has the whole schema, so that all have the same migrations and one version.
+/// The contents determine the tables to which the roles have access.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DatabaseContents {
+    /// Market data and accounts.
+    All,
+    /// Market data. The tables of the accounts are empty.
+    Market,
+    /// Accounts. The tables of the market are empty.
+    Accounts,
 }
 
 /// Time without acknowledgement of sent data after which the connection is closed.
@@ -49,6 +83,10 @@ const RECORDS: &str = include_str!("../generation/records.sql");
 const FACT_TABLES: &str = include_str!("../generation/fact_tables.sql");
 const GENERATIONS_VIEW_COMMENTS: &str = include_str!("../queries/generations_view_comments.sql");
 const DATABASE_GRANTS: &str = include_str!("../queries/database_grants.sql");
+const MARKET_ONLY: &str = include_str!("../queries/market_only.sql");
+const ACCOUNTS_ONLY: &str = include_str!("../queries/accounts_only.sql");
+const HAS_ACCESS: &str = "select coalesce(has_schema_privilege(to_regnamespace($1), 'usage'), false)";
+const UNUSED_ACCOUNTS: &str = "select count(*) from accounts.accounts where deleted_at is null";
 
 /// Connection settings of a role. Without its own URL, a role uses the owner's URL with another user name. `variable`
 /// is the environment variable that error messages name.
@@ -58,9 +96,8 @@ pub fn role_config(
     role: &str,
     variable: &'static str,
 ) -> Result<Config, DbError> {
-    let own_url = own_url.filter(|url| !url.is_empty());
-    let owner_url = owner_url.filter(|url| !url.is_empty());
-    let url = own_url.or(owner_url).ok_or(DbError::NotConfigured { variable })?;
+    let own_url = given(own_url);
+    let url = own_url.or(given(owner_url)).ok_or(DbError::NotConfigured { variable })?;
     let mut config = parse_url(url, variable)?;
     if own_url.is_none() {
         config.user(role);
@@ -83,9 +120,21 @@ pub fn replica_configs(list: &str, variable: &'static str) -> Result<Vec<Config>
 
 /// Connection settings of the owner.
 pub fn owner_config(settings: &DatabaseSettings) -> Result<Config, DbError> {
-    let url = settings.database_url.as_deref().filter(|url| !url.is_empty());
+    let url = given(settings.database_url.as_deref());
     let url = url.ok_or(DbError::NotConfigured { variable: "DATABASE_URL" })?;
     Ok(with_timeouts(parse_url(url, "DATABASE_URL")?, "dds_owner"))
+}
+
+/// Connection settings of the owner for the database with the accounts.
+pub fn accounts_config(settings: &DatabaseSettings) -> Result<Config, DbError> {
+    let setting = settings.accounts_setting();
+    let (url, variable) = setting.ok_or(DbError::NotConfigured { variable: "DATABASE_URL" })?;
+    Ok(with_timeouts(parse_url(url, variable)?, "dds_owner"))
+}
+
+/// A setting that is not empty.
+fn given(url: Option<&str>) -> Option<&str> {
+    url.filter(|url| !url.is_empty())
 }
 
 fn parse_url(url: &str, variable: &'static str) -> Result<Config, DbError> {
@@ -131,15 +180,28 @@ pub async fn migrate_to(config: &Config, schema: i64) -> Result<(), DbError> {
     Ok(())
 }
 
-/// Migrates the database to the newest schema, and creates the first generation if none exists. A repeated call changes
-/// nothing.
-pub async fn migrate(config: &Config, method_version: &str, market: &MarketSettings) -> Result<(), DbError> {
-    let mut client = connect(config).await?;
-    // Only one process migrates at a time.
-    client.batch_execute("select pg_advisory_lock(7401)").await?;
-    refuse_newer_schema(&client).await?;
-    Runner::new(&migrations()?).run_async(&mut client).await?;
-    grant_database(&client).await?;
+/// Migrates the database of the market, and that of the accounts, to the newest schema. Creates the first generation if
+/// none exists. A repeated call changes nothing.
+pub async fn migrate(
+    settings: &DatabaseSettings,
+    method_version: &str,
+    market: &MarketSettings,
+) -> Result<(), DbError> {
+    let config = owner_config(settings)?;
+    let mut client = if settings.has_separate_accounts() {
+        migrate_schema(&accounts_config(settings)?, DatabaseContents::Accounts).await?;
+        let client = migrate_schema(&config, DatabaseContents::Market).await?;
+        let accounts: i64 = client.query_one(UNUSED_ACCOUNTS, &[]).await?.try_get(0)?;
+        if accounts > 0 {
+            tracing::warn!(
+                accounts,
+                "the database in DATABASE_URL still has accounts, which are not used; see docs/operations.md"
+            );
+        }
+        client
+    } else {
+        migrate_schema(&config, DatabaseContents::All).await?
+    };
     client.batch_execute(GENERATIONS_VIEW_COMMENTS).await?;
     let generations = client.query("select id, fact_set from control.generations", &[]).await?;
     for row in &generations {
@@ -163,10 +225,27 @@ pub async fn migrate(config: &Config, method_version: &str, market: &MarketSetti
     Ok(())
 }
 
+/// Migrates one database. Returns the session, which has the lock of the migration.
+async fn migrate_schema(config: &Config, contents: DatabaseContents) -> Result<Client, DbError> {
+    let mut client = connect(config).await?;
+    // Only one process migrates at a time.
+    client.batch_execute("select pg_advisory_lock(7401)").await?;
+    refuse_newer_schema(&client).await?;
+    Runner::new(&migrations()?).run_async(&mut client).await?;
+    grant_database(&client, contents).await?;
+    Ok(client)
+}
+
 /// Grants the roles access to this database. A copied database needs this too, because Postgres does not copy grants on
 /// a database.
-pub async fn grant_database(owner: &Client) -> Result<(), DbError> {
-    Ok(owner.batch_execute(DATABASE_GRANTS).await?)
+pub async fn grant_database(owner: &Client, contents: DatabaseContents) -> Result<(), DbError> {
+    let restrictions = match contents {
+        DatabaseContents::All => "",
+        DatabaseContents::Market => MARKET_ONLY,
+        DatabaseContents::Accounts => ACCOUNTS_ONLY,
+    };
+    // Statements of one call are one transaction, so no role has too many rights for a short time.
+    Ok(owner.batch_execute(&format!("{DATABASE_GRANTS}{restrictions}")).await?)
 }
 
 /// Name of the schema with a generation's read tables.
@@ -245,6 +324,26 @@ pub async fn check_schema(client: &Client) -> Result<(), DbError> {
         Ordering::Less => Err(DbError::OlderSchema { found, known }),
         Ordering::Equal => Ok(()),
     }
+}
+
+/// Fails if migrations are missing. A newer schema is accepted, because a newer program migrates the database while its
+/// predecessor still serves.
+pub async fn refuse_older_schema(client: &Client) -> Result<(), DbError> {
+    match check_schema(client).await {
+        Err(DbError::NewerSchema { .. }) => Ok(()),
+        checked => checked,
+    }
+}
+
+/// Fails if the role of the connection has no access to `schema`: `control` for the market, or `accounts`. `variable` is
+/// the environment variable that contains the URL.
+pub async fn check_contents(
+    client: &Client,
+    schema: &'static str,
+    variable: &'static str,
+) -> Result<(), DbError> {
+    let has_access: bool = client.query_one(HAS_ACCESS, &[&schema]).await?.try_get(0)?;
+    if has_access { Ok(()) } else { Err(DbError::OtherContents { schema, variable }) }
 }
 
 /// Fails if a newer program migrated the database.

@@ -25,6 +25,10 @@ pub enum DbError {
     NewerSchema { found: i64, known: i64 },
     #[error("cannot use schema {found} of the database: this program needs {known}; run projector migrate")]
     OlderSchema { found: i64, known: i64 },
+    #[error(
+        "{variable} names a database without the tables of {schema}: accounts and market are in different databases (ACCOUNTS_DATABASE_URL)"
+    )]
+    OtherContents { schema: &'static str, variable: &'static str },
     #[error("cannot migrate the database: {0}")]
     Migration(#[from] refinery_core::Error),
     #[error("postgres refused a statement: {0}")]

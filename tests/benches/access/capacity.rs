@@ -76,12 +76,12 @@ impl Bench {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a figure for people")]
-fn microseconds(ticks: u64, calls: usize) -> f64 {
+pub(crate) fn microseconds(ticks: u64, calls: usize) -> f64 {
     (ticks * 1_000_000 / TICKS) as f64 / calls as f64
 }
 
 /// Clock ticks that a process has used in user space and in the kernel.
-fn ticks_of(pid: u32) -> Result<u64> {
+pub(crate) fn ticks_of(pid: u32) -> Result<u64> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"))?;
     let (_, after_name) = stat.rsplit_once(") ").context("no name")?;
     let fields: Vec<&str> = after_name.split(' ').collect();

@@ -18,6 +18,7 @@ mod counts;
 mod load;
 mod pages;
 mod peers;
+mod replay;
 mod rivals;
 mod seed;
 mod sign_ins;
@@ -70,7 +71,7 @@ fn main() -> Result<()> {
 
 async fn run(arguments: Arguments) -> Result<()> {
     let servers = Servers::private().await?;
-    let mut builder = TestApp::builder().servers(&servers);
+    let mut builder = TestApp::builder().servers(&servers).one_database();
     if arguments.postgres_delay > 0 {
         builder = builder.postgres_delay(Duration::from_millis(arguments.postgres_delay));
     }
@@ -109,7 +110,8 @@ async fn run(arguments: Arguments) -> Result<()> {
     bench.open_connections().await?;
     bench.naive().await?;
     bench.peers().await?;
-    bench.prices().await
+    bench.prices().await?;
+    bench.replay().await
 }
 
 impl Bench {

@@ -147,7 +147,7 @@ async fn keys_made_at_once_are_no_more_than_keys_made_one_by_one() -> Result<()>
                 from accounts.accounts a, generate_series(1, 8) n";
     app.sql(made, &[]).await?;
     let token = person.get("/dashboard/keys").await?.token()?;
-    let other = app.servers().postgres.connect(app.database()).await?;
+    let other = app.servers().postgres.connect(app.accounts_database()).await?;
     other.batch_execute("begin; select from accounts.accounts for update").await?;
     let by_command = (0..4).map(|n| {
         let name = format!("command {n}");

@@ -330,7 +330,7 @@ async fn secrets_are_in_no_log_and_forms_have_an_end() -> Result<()> {
 async fn signing_in_and_calls_do_not_wait_for_each_other() -> Result<()> {
     let (app, api) = open().await?;
     let key = Person::signed_up(&api, WHO).await?.create_key("k").await?;
-    let other = app.servers().postgres.connect(app.database()).await?;
+    let other = app.servers().postgres.connect(app.accounts_database()).await?;
     other.batch_execute("begin; select from accounts.limiter for update").await?;
     let mut person = Person::at(&api)?;
     assert_eq!(person.post("/sign-in", &[("email", WHO), ("password", PASSWORD)]).await?.status, 303);

@@ -129,7 +129,7 @@ async fn calls_that_the_store_is_slow_to_count_are_counted_once() -> Result<()> 
     let app = TestApp::start().await?;
     let api = app.api_serve().await?;
     let key = app.key("starter").await?;
-    let other = app.servers().postgres.connect(app.database()).await?;
+    let other = app.servers().postgres.connect(app.accounts_database()).await?;
     other.batch_execute("begin; lock table accounts.calls in exclusive mode").await?;
     send(&[&api], &key, "/v1/stocks?limit=1", 20, 200).await?;
     tokio::time::sleep(Duration::from_millis(1_500)).await;

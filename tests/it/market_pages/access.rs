@@ -87,10 +87,7 @@ async fn pages_cost_no_account_anything_and_follow_the_data() -> Result<()> {
     let before = page(&world, "/s/BRK.B").await?;
     assert!(before.has("No dividends are known"), "{}", before.text);
     let calls = "select count(*) from accounts.calls";
-    let counted = world.app.endpoints().database_url.clone();
-    let (client, connection) = tokio_postgres::connect(&counted, tokio_postgres::NoTls).await?;
-    tokio::spawn(connection);
-    assert_eq!(client.query_one(calls, &[]).await?.get::<_, i64>(0), 0);
+    assert_eq!(world.app.sql_value::<i64>(calls).await?, 0);
 
     let feed = world.app.folder().join("more.ndjson");
     let dividend = json!({ "kind": "dividend", "symbol": "BRK.B", "id": "b1", "ex_date": "2024-06-13", "amount": "0.5", "frequency": "quarterly" });

@@ -164,7 +164,7 @@ async fn a_portfolio_with_transactions_is_a_calendar_and_a_table() -> Result<()>
 async fn a_portfolio_that_was_saved_before_transactions_keeps_its_holdings() -> Result<()> {
     let world = World::start_with(&PUBLIC).await?;
     let mut holder = Person::signed_up(&world.api, "earlier@example.com").await?;
-    let database = world.app.servers().postgres.connect(world.app.database()).await?;
+    let database = world.app.servers().postgres.connect(world.app.accounts_database()).await?;
     let insert = |name: &str| {
         format!(
             "insert into accounts.portfolios (account_id, name, holdings) select id, '{name}', 'COLA:120' from accounts.accounts where email = 'earlier@example.com';"

@@ -133,7 +133,7 @@ impl MarketReader {
 
     /// Number of years of history that the reader may see.
     pub(crate) fn depth_years(&self) -> i32 {
-        self.app.projection.tiers().depth_years(self.tier)
+        self.app.admission.tiers().depth_years(self.tier)
     }
 
     /// Renders the layout around a page's content.

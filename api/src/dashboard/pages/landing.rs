@@ -50,7 +50,7 @@ pub(crate) async fn show_landing(visitor: Visitor) -> Response {
         }
         section aria-labelledby="plans" {
             h2 id="plans" { "Plans" }
-            (plans::render_plan_table(&visitor.app.projection.tiers(), None))
+            (plans::render_plan_table(&visitor.app.admission.tiers(), None))
             p { a href="/plans" { "Endpoints by plan" } }
         }
     };

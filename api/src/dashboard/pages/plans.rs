@@ -34,7 +34,7 @@ const GATED: [(Tier, &str, &str); 9] = [
 
 /// Shows the page if the dashboard is switched on.
 pub(crate) async fn show_plans(visitor: Visitor) -> Response {
-    let tiers = visitor.app.projection.tiers();
+    let tiers = visitor.app.admission.tiers();
     let current = match &visitor.signed {
         Some(signed) => {
             let show = async {
@@ -70,7 +70,7 @@ pub(crate) async fn show_plans_without_dashboard(State(app): State<App>) -> Resp
              month still count. After a cancellation, the paid plan applies until the end of its period."
         }
     };
-    let body = body(&app.projection.tiers(), None, &how);
+    let body = body(&app.admission.tiers(), None, &how);
     layout::render_page("Plans", Viewer::Reader, Section::Other, false, &body).into_response()
 }
 
@@ -150,7 +150,7 @@ const PATH: &str = "/dashboard/plan";
 
 pub(crate) async fn show_plan(holder: AccountHolder) -> PageResult {
     let account = accounts::find_account(&*holder.database_client().await?, holder.email()).await?;
-    let tiers = holder.visitor.app.projection.tiers();
+    let tiers = holder.visitor.app.admission.tiers();
     let body = html! {
         h1 { "Plan" }
         (success_message(PageNotice::message_for_query(&holder.visitor.query)))

@@ -55,6 +55,7 @@ fn body(health: &Health) -> Markup {
                 h2 id="parts" { "Parts" }
                 dl {
                     div { dt { "Database" } dd { (state(components.postgres)) } }
+                    div { dt { "Accounts" } dd { (state(components.accounts)) } }
                     div { dt { "Log" } dd { (state(components.nats)) } }
                     div { dt { "Newest trading day" } dd { (as_of) } }
                     div { dt { "Behind the log" } dd { (lag) } }

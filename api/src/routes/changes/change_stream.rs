@@ -293,7 +293,7 @@ impl ChangeStream {
 
     /// First day of the history that the tier includes.
     fn first_day(&self) -> NaiveDate {
-        years_before(self.app.today(), self.app.projection.tiers().depth_years(self.call.tier))
+        years_before(self.app.today(), self.app.admission.tiers().depth_years(self.call.tier))
     }
 
     fn event_id(&self) -> Result<String, ApiError> {
