@@ -14,11 +14,11 @@ use crate::api_world::check;
 const CALL: &str = "/v1/stocks?limit=1";
 /// Default admission timeout of the API. The test harness sets a longer timeout for other tests. The time limit of a
 /// request is longer than the client waits, so only the admission timeout can end a call.
-const PATIENCE: [(&str, &str); 2] =
+pub(crate) const PATIENCE: [(&str, &str); 2] =
     [("API_ADMISSION_TIMEOUT_MS", "250"), ("API_REQUEST_TIMEOUT_MS", "600000")];
 
 /// Sends a call that must be refused with the status 503, by the admission timeout.
-async fn refused_quickly(api: &Api, key: &str) -> Result<Reply> {
+pub(crate) async fn refused_quickly(api: &Api, key: &str) -> Result<Reply> {
     let reply = api.get(CALL, Some(key)).await?;
     ensure!(reply.status == 503, "{}: {}", reply.status, reply.text());
     check(&reply.json()?, json!({ "code": "SERVICE_UNAVAILABLE" }));

@@ -1095,13 +1095,15 @@ export interface components {
         };
         /** @description Health of the components. */
         Components: {
+            /** @description Postgres database of the accounts: `ok` if keys and limits can be checked. Both may be the same database. */
+            accounts: components["schemas"]["ComponentStatus"];
             /**
              * @description NATS server with the log. The service uses this server only to measure the lag. `full` if the newest write to the
              *     log failed, for example on a full disk, so that no new data can be loaded. `not_configured` if the service has
              *     no address of a NATS server.
              */
             nats: components["schemas"]["ComponentStatus"];
-            /** @description `ok` if both the served data and the keys with their limits can be read from Postgres. */
+            /** @description Postgres database of the market: `ok` if the served data can be read. */
             postgres: components["schemas"]["ComponentStatus"];
             /** @description Lag of the served data behind the log, which contains all loaded data. */
             projection: components["schemas"]["ProjectionHealth"];

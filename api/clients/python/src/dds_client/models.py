@@ -312,6 +312,12 @@ class CompareMeta(Struct, frozen=True, kw_only=True):
 class Components(Struct, frozen=True, kw_only=True):
     """Health of the components."""
 
+    accounts: str
+    """Postgres database of the accounts: `ok` if keys and limits can be checked. Both may be the same
+    database.
+
+    One of: ok, down, full, not_configured.
+    """
     nats: str
     """NATS server with the log. The service uses this server only to measure the lag. `full` if the
     newest write to the log failed, for example on a full disk, so that no new data can be loaded.
@@ -320,7 +326,7 @@ class Components(Struct, frozen=True, kw_only=True):
     One of: ok, down, full, not_configured.
     """
     postgres: str
-    """`ok` if both the served data and the keys with their limits can be read from Postgres.
+    """Postgres database of the market: `ok` if the served data can be read.
 
     One of: ok, down, full, not_configured.
     """
