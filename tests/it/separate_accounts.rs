@@ -55,6 +55,8 @@ async fn without_the_accounts_no_call_is_served_until_a_host_is_promoted() -> Re
         }
         is_not_ready(&api, "the database of the accounts", "accounts", "postgres").await?;
         ensure!(api.get("/", None).await?.status == 200, "the landing page needs no account");
+        let backup = app.projector(&["backup", "kept"]).await?;
+        ensure!(backup.code == 3 && backup.stderr.contains("does not answer"), "{backup:?}");
         replica.connect(app.accounts_database()).await?.query_one("select pg_promote()", &[]).await?;
         eventually(PATIENCE, async || serves(&api, &key).await).await?;
         app.run(Program::Api, &["account", "list"], &[("ACCOUNTS_DATABASE_URL", &of_owner)]).await?.success()

@@ -142,13 +142,14 @@ async fn the_health_and_the_pages_do_not_wait_for_a_frozen_store() -> Result<()>
     assert_eq!(api.get(CALL, Some(&key)).await?.status, 200);
     servers.postgres.freeze().await?;
     let while_frozen = async {
-        let told = eventually(Duration::from_secs(120), async || {
+        eventually(Duration::from_secs(120), async || {
             let health = api.get("/v1/health", None).await?;
             ensure!(health.status == 503, "{}", health.text());
-            Ok(health)
-        });
-        let told = told.await?.json()?;
-        ensure!(told["data"]["components"]["postgres"] == "down", "{told}");
+            let components = &health.json()?["data"]["components"];
+            ensure!(components["postgres"] == "down" && components["accounts"] == "down", "{components}");
+            Ok(())
+        })
+        .await?;
         let landing = api.get("/", None).await?;
         ensure!(landing.status == 200, "{}", landing.status);
         Ok(())

@@ -105,11 +105,18 @@ async fn run_command(arguments: Arguments) -> anyhow::Result<ExitCode> {
         _ => true,
     };
     let database = &arguments.database;
+    let uses_accounts = database.owner.has_separate_accounts()
+        && matches!(
+            arguments.command,
+            Command::Migrate(_) | Command::Backup { .. } | Command::Restore { .. }
+        );
     let config = database.projector_config(LIVE_FACTS).or_else(|_| db::owner_config(&database.owner));
-    match config {
-        Ok(config) if uses_database => tokio::select! {
+    let accounts = db::accounts_config(&database.owner).or_else(|_| database.projector_config(LIVE_FACTS));
+    match (config, accounts) {
+        (Ok(config), Ok(accounts)) if uses_database => tokio::select! {
             ended = Box::pin(execute_command(arguments)) => ended,
             error = db::watch_server(&config) => Err(error.into()),
+            error = db::watch_server(&accounts), if uses_accounts => Err(error.into()),
         },
         _ => execute_command(arguments).await,
     }

@@ -165,10 +165,11 @@ async fn keys_made_at_once_are_no_more_than_keys_made_one_by_one() -> Result<()>
             anyhow::Ok((page.status == 200, page.text))
         }
     });
+    let observer = app.servers().postgres.connect(app.accounts_database()).await?;
     let releasing = async {
         let waiting = "select count(*) from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()";
         eventually(Duration::from_secs(60), async || {
-            let count: i64 = app.sql_value(waiting).await?;
+            let count: i64 = observer.query_one(waiting, &[]).await?.get(0);
             ensure!(count >= 4, "{count} wait");
             Ok(())
         })
