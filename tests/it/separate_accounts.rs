@@ -116,9 +116,12 @@ async fn a_program_that_is_given_the_wrong_database_says_which() -> Result<()> {
     let app = TestApp::start().await?;
     let market = app.endpoints().api_database_url.as_str();
     let [_, accounts] = app.endpoints().accounts_database_urls.as_ref().context("two databases")?;
-    for (variable, url, schema) in
-        [("API_ACCOUNTS_DATABASE_URL", market, "accounts"), ("API_DATABASE_URL", accounts, "control")]
-    {
+    let of_dashboard = market.replace("dds_api@", "dds_dashboard@");
+    for (variable, url, schema) in [
+        ("API_ACCOUNTS_DATABASE_URL", market, "accounts"),
+        ("DASHBOARD_DATABASE_URL", &of_dashboard, "accounts"),
+        ("API_DATABASE_URL", accounts, "control"),
+    ] {
         let output = app.run(Program::Api, &["serve", "--listen", "127.0.0.1:0"], &[(variable, url)]).await?;
         let named = format!("{variable} names a database without the tables of {schema}");
         assert!(output.code == 1 && output.stderr.contains(&named), "{output:?}");

@@ -19,9 +19,7 @@ use hyper_util::server::graceful::GracefulShutdown;
 use ipnet::IpNet;
 use prometheus::proto::MetricFamily;
 use socket2::SockRef;
-use store::db::{
-    self, API_ROLE, DASHBOARD_ROLE, DatabaseSettings, DbError, error_chain, replica_configs, role_config,
-};
+use store::db::{DatabaseSettings, DbError, error_chain, replica_configs};
 use store::tls;
 use telemetry::Shutdown;
 use telemetry::listener::MetricsSource;
@@ -48,7 +46,7 @@ use crate::read::projection::Projection;
 use crate::read::read_source::ConnectionSettings;
 use crate::render::body_channel::guard_body;
 use crate::render::cache::ResponseCache;
-use crate::server::router;
+use crate::server::{databases, router};
 
 /// Maximum number of new connections that wait until the server accepts them. The system may reduce it
 /// (`net.core.somaxconn`). If the queue is full, a further client gets no reply, and retries only after a second or
@@ -69,7 +67,7 @@ pub async fn serve(
     let clients = Clients::of(&settings);
     let tasks = BackgroundTasks::default();
     let (drain_delay, start_limit) = (settings.drain_delay, settings.read_timeout);
-    check_databases(&settings, database).await?;
+    databases::check(&settings, database).await?;
     warn_about_public_address(&settings);
     let app = start(settings, database, &tasks)?;
     let router = router::build_router(app.clone()).context("cannot build the OpenAPI document")?;
@@ -143,41 +141,6 @@ fn warn_about_public_address(settings: &ServeSettings) {
     }
 }
 
-fn primary(settings: &ServeSettings, database: &DatabaseSettings) -> Result<Config, DbError> {
-    let (own, owner) = (settings.api_database_url.as_deref(), database.database_url.as_deref());
-    role_config(own, owner, API_ROLE, "API_DATABASE_URL")
-}
-
-/// Connection of the API's role to the database with the accounts.
-fn accounts(settings: &ServeSettings, database: &DatabaseSettings) -> Result<Config, DbError> {
-    let own = settings.api_accounts_database_url.as_deref();
-    if own.is_none_or(str::is_empty) && !database.has_separate_accounts() {
-        return primary(settings, database);
-    }
-    role_config(own, database.accounts_url(), API_ROLE, "API_ACCOUNTS_DATABASE_URL")
-}
-
-/// Fails if a database does not have the schema of this program, or has other contents. A newer schema is refused only
-/// at the start, so a running instance continues to serve during an upgrade.
-async fn check_databases(settings: &ServeSettings, database: &DatabaseSettings) -> anyhow::Result<()> {
-    let expected = [
-        (primary(settings, database)?, "control", "API_DATABASE_URL"),
-        (accounts(settings, database)?, "accounts", "API_ACCOUNTS_DATABASE_URL"),
-    ];
-    for (config, schema, variable) in expected {
-        let checking = async {
-            let client = db::connect_migrated(&config).await?;
-            db::check_contents(&client, schema, variable).await
-        };
-        // An unreachable database must not prevent the start.
-        match tokio::time::timeout(settings.read_timeout, checking).await {
-            Ok(Err(error)) if !error.is_unreachable() => return Err(error.into()),
-            _ => {}
-        }
-    }
-    Ok(())
-}
-
 /// Builds the shared state and starts the background tasks.
 fn start(
     settings: ServeSettings,
@@ -189,8 +152,8 @@ fn start(
             "CURSOR_SECRET is not set: cursors end with this process, and other instances refuse them"
         );
     }
-    let config = primary(&settings, database)?;
-    let accounts = accounts(&settings, database)?;
+    let config = databases::market(&settings, database)?;
+    let accounts = databases::accounts(&settings, database)?;
     let tls = tls::tls_connector(&accounts)?;
     let reading = |config: Config| {
         Ok::<_, DbError>(ConnectionSettings {
@@ -216,7 +179,9 @@ fn start(
             Arc::clone(&projection),
         ));
     }
-    let dashboard = dashboard(&settings, database)?;
+    let dashboard = databases::dashboard(&settings, database)?
+        .map(|config| DashboardState::new(settings.dashboard.clone(), config).map(Arc::new))
+        .transpose()?;
     let metrics = ApiMetrics::new()?;
     let admission =
         AdmissionQueue::start(accounts, &tls, settings.admission_timeout, tasks, metrics.admission.clone());
@@ -247,25 +212,6 @@ fn start(
         settings,
         draining: AtomicBool::default(),
     })))
-}
-
-/// Dashboard state; `None` if the dashboard is switched off.
-fn dashboard(
-    settings: &ServeSettings,
-    database: &DatabaseSettings,
-) -> anyhow::Result<Option<Arc<DashboardState>>> {
-    let settings = &settings.dashboard;
-    if settings.dashboard == DashboardSwitch::Off {
-        return Ok(None);
-    }
-    let config = role_config(
-        settings.dashboard_database_url.as_deref(),
-        database.accounts_url(),
-        DASHBOARD_ROLE,
-        "DASHBOARD_DATABASE_URL",
-    )
-    .context("cannot configure the dashboard database; set DASHBOARD=off to run without the dashboard")?;
-    Ok(Some(Arc::new(DashboardState::new(settings.clone(), config)?)))
 }
 
 /// Open client connections, and the tasks that serve them.

@@ -7,6 +7,7 @@ begin
   execute format('grant create, temporary on database %I to dds_projector', current_database());
   grant usage on schema control, accounts to dds_api;
   grant usage on schema accounts to dds_dashboard;
+  grant select on public.refinery_schema_history to dds_dashboard;
   execute format('alter role dds_analyst in database %I set default_transaction_read_only = on', current_database());
   execute format('alter role dds_analyst in database %I set idle_in_transaction_session_timeout = ''10min''',
     current_database());

@@ -13,6 +13,7 @@ pub mod ids;
 pub mod market_settings;
 pub mod past_facts;
 pub mod rows;
+mod settings;
 pub mod symbol_facts;
 pub mod tls;
 pub mod versions;
