@@ -28,7 +28,7 @@ pub(crate) struct ApiMetrics {
     pub(crate) pool_waiting: IntGaugeVec,
     pub(crate) pool_in_use: IntGaugeVec,
     pub(crate) replicas: IntGaugeVec,
-    pub(crate) databases: IntGaugeVec,
+    pub(crate) servers: IntGaugeVec,
     pub(crate) streams: IntGauge,
 }
 
@@ -100,10 +100,10 @@ impl ApiMetrics {
                 "Postgres replicas by use: read, or left out because they are unreachable or too old.",
                 "state",
             )?,
-            databases: gauges(
-                "dds_database_up",
-                "1 if the database answers, else 0; market: the served data, accounts: keys and limits.",
-                "database",
+            servers: gauges(
+                "dds_server_up",
+                "1 if the database answers; postgres has the served data, accounts has keys and limits.",
+                "server",
             )?,
             streams: gauge("dds_change_streams", "Open change streams.")?,
             registry,

@@ -88,7 +88,13 @@ async fn the_api_counts_every_call_by_route_and_names_no_client() -> Result<()> 
     );
     seen.has(
         "gauge",
-        &["dds_admission_queue_calls", "dds_connections", "dds_pool_waiting", "dds_pool_in_use"],
+        &[
+            "dds_admission_queue_calls",
+            "dds_connections",
+            "dds_pool_waiting",
+            "dds_pool_in_use",
+            "dds_server_up",
+        ],
     );
     let quotes =
         r#"dds_http_request_duration_seconds_count{method="GET",route="/v1/stocks/{symbol}/quote",status="#;

@@ -323,11 +323,11 @@ impl MetricsSource for ApiMetricsSource {
         for (state, count) in ["read", "left_out"].into_iter().zip(app.projection.count_replicas()) {
             metrics.replicas.with_label_values(&[state]).set(gauge(count));
         }
-        for (database, is_up) in [
-            ("market", app.projection.is_database_reachable()),
+        for (server, is_up) in [
+            ("postgres", app.projection.is_database_reachable()),
             ("accounts", app.admission.is_database_reachable()),
         ] {
-            metrics.databases.with_label_values(&[database]).set(is_up.into());
+            metrics.servers.with_label_values(&[server]).set(is_up.into());
         }
         let pools = app.projection.pin().map(|generation| generation.pool_usage());
         for (pool, usage) in ["reads", "costly"].into_iter().zip(pools.unwrap_or_default()) {
