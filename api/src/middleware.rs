@@ -31,6 +31,7 @@ use crate::auth::{client_address, redact_secrets};
 use crate::connection::ClientConnection;
 use crate::connection::request_id::{self, REQUEST_ID_HEADER, RequestId};
 use crate::error::ApiError;
+use crate::parameters::Deprecation;
 
 /// Connection of a request.
 pub(crate) struct ConnectionInfo {
@@ -62,6 +63,7 @@ pub(crate) fn handle_request(
     let path =
         tracing::enabled!(tracing::Level::DEBUG).then(|| redact_secrets(request.uri().path()).into_owned());
     let (method, span) = (request.method().clone(), request_span(&request, &id));
+    let deprecated = Deprecation::used_by(request.uri());
     request.extensions_mut().insert(Arc::clone(&caller));
     let (routed, left) = match app.throttle.charge_call(client) {
         Ok(left) if has_valid_host(&request) => {
@@ -96,6 +98,9 @@ pub(crate) fn handle_request(
             app.admission.refund_failed_request(&caller);
         }
         add_common_headers(&app, &mut response, caller.limits(), left, &id);
+        if let Some(part) = deprecated {
+            part.add_headers(response.headers_mut());
+        }
         app.admission.record_usage(&caller, response.status());
         let elapsed = started.elapsed();
         app.metrics.record_response(caller.route(), &method, response.status(), elapsed.as_secs_f64());

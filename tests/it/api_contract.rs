@@ -288,7 +288,7 @@ async fn bodies_shrink_and_pages_work_offline() -> Result<()> {
         assert!(reply.header("vary").is_some_and(|vary| vary.contains("Accept-Encoding")));
         assert_eq!(reply.header("content-encoding"), Some(coding));
     }
-    for page in ["/docs", "/plans"] {
+    for page in ["/docs", "/plans", "/methods", "/methods/R3", "/versions"] {
         let reply = world.api.get(page, None).await?;
         let text = reply.text();
         assert!(text.starts_with("<!doctype html>"), "{page}: {text}");

@@ -34,7 +34,7 @@ fn cases(path: &Path) -> Result<Vec<Value>> {
 
 #[tokio::test]
 async fn every_bound_is_served() -> Result<()> {
-    serve(&cases(Path::new(&harness::fixture("domain-cases.json")))?).await
+    serve(&cases(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../schema/market/domain-cases.json"))?).await
 }
 
 #[tokio::test]

@@ -29,7 +29,7 @@ use crate::app::site_address::is_https;
 use crate::app::state::App;
 use error::{ErrorText, PAGE_DEADLINE, PASSWORD_PAGE_DEADLINE, PageError, limit_page_time};
 use pages::reference::{self, ReferencePage};
-use pages::{account, keys, link, plans, portfolios, sign_in, status};
+use pages::{account, documents, keys, link, plans, portfolios, sign_in, status};
 use view::layout::{Section, Viewer, render_page};
 use view::live_example::ExampleCache;
 use visitor::has_market_pages;
@@ -49,6 +49,7 @@ pub(crate) fn dashboard_routes(app: &App, data: Router, document: &Value) -> Rou
     };
     let feeds = market::feed::feed_routes(&data);
     pages
+        .merge(documents::document_routes(document).layer(from_fn_with_state(PAGE_DEADLINE, limit_page_time)))
         .merge(
             market::market_routes(app, data.clone())
                 .layer(from_fn_with_state(PAGE_DEADLINE, limit_page_time)),

@@ -3,6 +3,7 @@
 //! Invariants: parsing does no I/O. Unknown, repeated and conflicting parameters are errors.
 
 pub(crate) mod cursor;
+mod deprecation;
 pub(crate) mod facets;
 pub(crate) mod filters;
 mod holdings;
@@ -15,6 +16,7 @@ pub(crate) mod served_rules;
 mod symbols;
 mod sync_point;
 
+pub(crate) use deprecation::{DEPRECATIONS, Deprecation};
 pub(crate) use filters::{Bounds, DateRange, OTHER_DATE_PARAMETERS, OtherDateRanges, is_among};
 pub(crate) use holdings::{Holding, HoldingList, parse_holdings};
 pub(crate) use output::Output;

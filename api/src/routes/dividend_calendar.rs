@@ -1,4 +1,7 @@
-//! `GET /v1/dividends/calendar`, `/ex-dates` and `/payment-dates`: dividends by payment date or ex-date (rule R20).
+//! `GET /v1/dividends/calendar`, `/ex-dates` and `/payment-dates`: dividends by payment date or ex-date (R20).
+//!
+//! A calendar contains declared dividends of all securities with a date from the first to the last day, both included. It
+//! contains projected payments only on request, and no withdrawn or quarantined rows. `days_until` counts from today.
 
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;

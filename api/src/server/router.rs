@@ -24,7 +24,9 @@ use crate::routes::{
 use crate::{dashboard, mcp};
 
 /// Response headers that scripts from allowed origins may read.
-const EXPOSED: [&str; 11] = [
+const EXPOSED: [&str; 13] = [
+    "deprecation",
+    "sunset",
     "etag",
     "link",
     "retry-after",

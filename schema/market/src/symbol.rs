@@ -1,4 +1,5 @@
-//! Ticker symbol in one canonical spelling, `BRK.B`, for all vendors (R26).
+//! Ticker symbol in one canonical spelling, `BRK.B`, for all vendors (R26): upper case, and one `.` between root and
+//! suffix. `BRK-B`, `BRK/B` and `brk.b` are the same symbol.
 
 use std::fmt;
 use std::iter::{once, once_with};

@@ -8,13 +8,17 @@ use harness::{BrowserOptions, Screen, accessibility_rules};
 use super::{PASSWORD, Stage};
 
 const WHO: &str = "person@example.com";
-const PUBLIC: [(&str, &str); 27] = [
+const PUBLIC: [(&str, &str); 31] = [
     ("landing", "/"),
     ("plans", "/plans"),
     ("sign-up", "/sign-up"),
     ("sign-in", "/sign-in"),
     ("docs", "/docs"),
     ("status", "/status"),
+    ("methods", "/methods"),
+    ("rule", "/methods/R15"),
+    ("rule-with-tables", "/methods/R6"),
+    ("versions", "/versions"),
     ("not-found", "/nowhere"),
     ("security", "/s/COLA"),
     ("security-ten-years", "/s/COLA?range=10y&prices=raw"),

@@ -11,10 +11,13 @@ use super::open;
 use super::visitor::{PASSWORD, Person};
 
 const WHO: &str = "who@example.com";
-const PAGES: [&str; 14] = [
+const PAGES: [&str; 17] = [
     "/",
     "/docs",
     "/status",
+    "/methods",
+    "/methods/R9",
+    "/versions",
     "/nowhere",
     "/plans",
     "/sign-in",

@@ -15,7 +15,8 @@ use crate::api_world::{World, day, sessions};
 const WHO: &str = "site@example.com";
 const OPEN: [(&str, &str); 2] = [("SIGN_UP", "open"), ("BILLING", "self_service")];
 /// Pages that must load even if the database does not reply.
-const PUBLIC: [&str; 5] = ["/", "/docs", "/plans", "/status", "/nowhere"];
+const PUBLIC: [&str; 8] =
+    ["/", "/docs", "/plans", "/status", "/methods", "/methods/R9", "/versions", "/nowhere"];
 const OWN: [&str; 6] = [
     "/dashboard",
     "/dashboard/keys",
@@ -247,7 +248,7 @@ async fn the_status_page_says_what_health_says() -> Result<()> {
         .await?;
     }
     // Without a dashboard there is nothing to sign in to.
-    for path in ["/status", "/docs", "/plans"] {
+    for path in ["/status", "/docs", "/plans", "/methods", "/methods/R9", "/versions"] {
         let page = Person::at(&without)?.get(path).await?;
         assert!(page.status == 200 && !page.has("/sign-in"), "{path}: {}", page.text);
     }

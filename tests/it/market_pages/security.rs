@@ -221,6 +221,9 @@ async fn search_engines_find_every_security() -> Result<()> {
     let world = World::start_with(&[("PAGES", "public"), ("PUBLIC_URL", "https://data.example.com")]).await?;
     let map = page(&world, "/sitemap.xml").await?;
     assert!(map.has("<loc>https://data.example.com/s/COLA</loc>") && !map.has("/s/GONE"), "{}", map.text);
+    for path in ["/methods", "/versions"] {
+        assert!(map.has(&format!("<loc>https://data.example.com{path}</loc>")), "{}", map.text);
+    }
     let robots = page(&world, "/robots.txt").await?;
     assert!(robots.has("Sitemap: https://data.example.com/sitemap.xml"), "{}", robots.text);
     assert!(page(&world, "/s/COLA").await?.has("href=\"https://data.example.com/s/COLA\""));

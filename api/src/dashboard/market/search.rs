@@ -69,8 +69,18 @@ fn fair_matches(rows: &[Value]) -> Vec<&Value> {
 /// Maximum number of URLs in the file, a limit of the protocol (sitemaps.org).
 const MOST: usize = 50_000;
 /// Paths of the public pages that do not belong to one security.
-const PAGES: [&str; 8] =
-    ["/", "/plans", "/docs", "/screener", "/sectors", "/calendar", "/income", "/quality"];
+const PAGES: [&str; 10] = [
+    "/",
+    "/plans",
+    "/docs",
+    "/methods",
+    "/versions",
+    "/screener",
+    "/sectors",
+    "/calendar",
+    "/income",
+    "/quality",
+];
 
 pub(crate) async fn show_sitemap(reader: MarketReader) -> Response {
     match write_sitemap(&reader).await {

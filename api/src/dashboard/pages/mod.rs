@@ -2,9 +2,11 @@
 
 pub(crate) mod account;
 pub(crate) mod audit_log;
+pub(crate) mod documents;
 pub(crate) mod keys;
 pub(crate) mod landing;
 pub(crate) mod link;
+mod methods;
 pub(crate) mod overview;
 pub(crate) mod plans;
 pub(crate) mod portfolios;
@@ -12,3 +14,4 @@ pub(crate) mod reference;
 mod schema_fields;
 pub(crate) mod sign_in;
 pub(crate) mod status;
+mod worked_cases;

@@ -137,6 +137,8 @@ pub(crate) fn render_layout(layout: &PageLayout<'_>) -> Html<String> {
                             @if has_market { @for (_, path, title) in MARKET { a href=(path) { (title) } } }
                             a href="/plans" { "Plans" }
                             a href="/docs" { "Reference" }
+                            a href="/methods" { "Methods" }
+                            a href="/versions" { "Versions" }
                             a href="/openapi.json" { "OpenAPI" }
                             a href="/status" { "Status" }
                         }

@@ -1,44 +1,75 @@
-//! Conversion of the OpenAPI document's Markdown to HTML: paragraphs, code, emphasis, and links within the site.
+//! Conversion of Markdown to HTML, for texts of the OpenAPI document and of the domain rules. The number of a rule, such
+//! as R9, becomes a link to the page of the rule.
+//!
+//! Invariants: HTML in a text is escaped. A link is kept only if it leads to a page of this site.
 
-use maud::{Markup, html};
+use std::mem::take;
 
+use maud::{Markup, PreEscaped, html};
+use pulldown_cmark::{BrokenLink, CowStr, Event, Options, Parser, Tag, TagEnd};
+
+/// Renders a text with paragraphs, headings, lists and tables.
 pub(crate) fn render_paragraphs(text: &str) -> Markup {
-    html! { @for paragraph in text.split("\n\n").filter(|text| !text.trim().is_empty()) { p { (render_inline(paragraph)) } } }
+    render(text, |_| true)
 }
 
-/// Renders the inline content of a paragraph.
+/// Renders a text of one paragraph, without an element around it.
 pub(crate) fn render_inline(text: &str) -> Markup {
-    let Some((at, mark)) = first_mark(text) else { return html! { (text) } };
-    let (before, rest) = text.split_at(at);
-    let inner = &rest[mark.len()..];
-    let found = match mark {
-        "[" => link(inner),
-        _ => inner.split_once(mark).map(|(content, after)| {
-            let shown = if mark == "`" {
-                html! { code { (content) } }
-            } else {
-                html! { strong { (render_inline(content)) } }
-            };
-            (shown, after)
-        }),
+    render(text, |event| !matches!(event, Event::Start(Tag::Paragraph) | Event::End(TagEnd::Paragraph)))
+}
+
+fn render(text: &str, is_shown: impl Fn(&Event<'_>) -> bool) -> Markup {
+    // The documentation of the code names items as [`Item`]. Only the name is shown.
+    let resolve = |link: BrokenLink<'_>| {
+        link.reference.starts_with('`').then_some((CowStr::Borrowed(""), CowStr::Borrowed("")))
     };
-    match found {
-        Some((shown, after)) => html! { (before) (shown) (render_inline(after)) },
-        None => html! { (before) (mark) (render_inline(inner)) },
+    let parser = Parser::new_with_broken_link_callback(text, Options::ENABLE_TABLES, Some(resolve));
+    let mut is_in_link = false;
+    let events = parser.filter(is_shown).flat_map(|event| match event {
+        Event::Start(Tag::Link { ref dest_url, .. }) => {
+            is_in_link = dest_url.starts_with('/');
+            [is_in_link.then_some(event), None]
+        }
+        Event::End(TagEnd::Link) => [take(&mut is_in_link).then_some(event), None],
+        Event::Start(Tag::Image { .. }) | Event::End(TagEnd::Image) => [None, None],
+        Event::Start(Tag::Table(_)) => {
+            let region = "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Table\">";
+            [Some(Event::Html(region.into())), Some(event)]
+        }
+        Event::End(TagEnd::Table) => [Some(event), Some(Event::Html("</div>".into()))],
+        Event::Html(text) | Event::InlineHtml(text) => [Some(Event::Text(text)), None],
+        Event::Text(text) if !is_in_link => {
+            [Some(Event::InlineHtml(link_rules(&text).into_string().into())), None]
+        }
+        event => [Some(event), None],
+    });
+    let mut shown = String::new();
+    pulldown_cmark::html::push_html(&mut shown, events.flatten());
+    PreEscaped(shown)
+}
+
+/// Text with a link for each rule that it names.
+fn link_rules(text: &str) -> Markup {
+    match split_at_rule(text) {
+        Some((before, rule, after)) => html! { (before) (rule_link(rule)) (link_rules(after)) },
+        None => html! { (text) },
     }
 }
 
-/// Finds the first opening markup in a text: a backtick, `**` or `[`. Returns its byte position and its characters.
-fn first_mark(text: &str) -> Option<(usize, &'static str)> {
-    ["`", "**", "["].into_iter().filter_map(|mark| Some((text.find(mark)?, mark))).min()
+/// Link to the page of a rule.
+pub(crate) fn rule_link(rule: &str) -> Markup {
+    html! { a href={ "/methods/" (rule) } { (rule) } }
 }
 
-/// Parses a link after its opening bracket. Returns the link and the text after it.
-fn link(text: &str) -> Option<(Markup, &str)> {
-    let (title, rest) = text.split_once("](")?;
-    let (path, after) = rest.split_once(')')?;
-    let is_plain = path.starts_with('/') && !title.contains(['[', '\n']);
-    is_plain.then(|| (html! { a href=(path) { (title) } }, after))
+/// First rule that a text names, such as R9, with the text before and after it.
+pub(crate) fn split_at_rule(text: &str) -> Option<(&str, &str, &str)> {
+    text.match_indices('R').find_map(|(at, _)| {
+        let (before, rest) = text.split_at(at);
+        let digits = rest.bytes().skip(1).take_while(u8::is_ascii_digit).count();
+        let (rule, after) = rest.split_at(1 + digits);
+        let is_alone = !before.ends_with(char::is_alphanumeric) && !after.starts_with(char::is_alphanumeric);
+        (is_alone && (1..=2).contains(&digits)).then_some((before, rule, after))
+    })
 }
 
 #[cfg(test)]
@@ -46,16 +77,23 @@ mod tests {
     use super::{render_inline, render_paragraphs};
 
     #[test]
-    fn marks_become_elements_and_everything_else_stays_text() {
+    fn marks_become_elements_and_html_stays_text() {
         for (text, expected) in [
             ("plain < text", "plain &lt; text"),
+            ("a <b>tag</b>", "a &lt;b&gt;tag&lt;/b&gt;"),
             ("`a<b` and **bold `code`**", "<code>a&lt;b</code> and <strong>bold <code>code</code></strong>"),
             ("see ([plans](/plans)).", "see (<a href=\"/plans\">plans</a>)."),
-            ("[elsewhere](https://example.com)", "[elsewhere](https://example.com)"),
+            ("[elsewhere](https://example.com)", "elsewhere"),
+            ("[`Item`] and [`Other`](crate::Other)", "<code>Item</code> and <code>Other</code>"),
             ("an open ` and [ and **", "an open ` and [ and **"),
+            (
+                "(R9), not R999, XR9 or `R9`",
+                "(<a href=\"/methods/R9\">R9</a>), not R999, XR9 or <code>R9</code>",
+            ),
+            ("[R9](/plans)", "<a href=\"/plans\">R9</a>"),
         ] {
             assert_eq!(render_inline(text).into_string(), expected);
         }
-        assert_eq!(render_paragraphs("one\n\ntwo").into_string(), "<p>one</p><p>two</p>");
+        assert_eq!(render_paragraphs("one\n\ntwo").into_string(), "<p>one</p>\n<p>two</p>\n");
     }
 }

@@ -11,6 +11,7 @@ use utoipa::{Modify, OpenApi};
 
 use crate::app::settings::HEAD_BYTES;
 use crate::auth::tier::Tier;
+use crate::parameters::{DEPRECATIONS, Deprecation};
 use crate::routes::endpoint::{
     AcceptedValues, ErrorBody, FeatureNotAvailableBody, InvalidParameter, InvalidParameterBody, LimitedBody,
     NotFoundBody, QuotaUsage,
@@ -35,8 +36,9 @@ const ALWAYS: [&str; 4] = ["X-Request-Id", "X-RateLimit-Limit", "X-RateLimit-Rem
         title = "Dividend Data Service",
         description = include_str!("../../../templates/introduction.md"),
         contact(name = "The service's operator"),
-        license(name = "MIT", identifier = "MIT")
+        license(name = "MIT (this document, not the data)", identifier = "MIT")
     ),
+    external_docs(url = "/methods", description = "The rule of each figure, with worked examples"),
     tags(
         (name = "System", description = "Health of the service"),
         (name = "Stocks", description = "Stocks and ETFs: lists and single securities"),
@@ -97,14 +99,22 @@ pub(crate) fn complete_document(document: &utoipa::openapi::OpenApi) -> Result<V
         }
         let parameters = operation.get_mut("parameters").and_then(Value::as_array_mut);
         let (mut has_earlier_versions, mut has_calendar) = (false, false);
+        let deprecations = || DEPRECATIONS.iter().filter(|part| part.path == path);
         for parameter in parameters.into_iter().flatten() {
             let name = parameter["name"].as_str().unwrap_or_default();
             has_earlier_versions |= name == "data_version";
             let values = parameter["schema"]["enum"].as_array().into_iter().flatten();
             has_calendar |= name == "format" && values.into_iter().any(|value| value == "ics");
             let example = example_value(&parts["parameter_examples"], name, &parameter["schema"]);
+            let deprecation = deprecations().find(|part| part.parameter == name);
             if let Some(example) = example {
                 parameter["example"] = example;
+            }
+            if let Some(Deprecation { sunset, .. }) = deprecation {
+                let meaning = parameter["description"].as_str().unwrap_or_default();
+                let meaning = format!("{meaning} Removed on {sunset} at the earliest.");
+                parameter["description"] = meaning.into();
+                parameter["deprecated"] = true.into();
             }
         }
         operation["x-codeSamples"] = code_samples(path, operation);
@@ -135,6 +145,11 @@ pub(crate) fn complete_document(document: &utoipa::openapi::OpenApi) -> Result<V
                 response["content"]["application/json"]["examples"] = error_bodies(status).into();
                 let shared = json!({ "$ref": format!("#/components/responses/{status}") });
                 refusals.insert(status.clone(), std::mem::replace(response, shared));
+            }
+        }
+        if deprecations().next().is_some() {
+            for name in ["Deprecation", "Sunset"] {
+                responses["200"]["headers"][name] = header_reference(name);
             }
         }
         if keyed {
@@ -253,9 +268,11 @@ fn headers(status: &str, keyed: bool, is_stream: bool, is_get: bool) -> Value {
     };
     let quota = if matches!(status, "200" | "304") && keyed { quota } else { &[] };
     let names = ALWAYS.iter().chain(own).chain(quota);
-    let reference =
-        |name: &&str| ((*name).to_owned(), json!({ "$ref": format!("#/components/headers/{name}") }));
-    names.map(reference).collect::<Map<_, _>>().into()
+    names.map(|name| ((*name).to_owned(), header_reference(name))).collect::<Map<_, _>>().into()
+}
+
+fn header_reference(name: &str) -> Value {
+    json!({ "$ref": format!("#/components/headers/{name}") })
 }
 
 /// Schema that the `$ref` of `schema` refers to. Without a `$ref`, `schema` itself is returned.

@@ -49,7 +49,7 @@ pub use prices::growth_of_amount::{GrowthPoint, Investment, annualized_return, g
 pub use prices::risk::MonthlyReturns;
 pub use prices::total_return::{CloseSeries, total_return};
 pub use rows::DerivedRows;
-pub use rules::{METHOD_VERSION, ParameterDeviation, Rules};
+pub use rules::{METHOD_VERSION, ParameterDeviation, RuleParameter, Rules};
 
 use crate::event::{DecidedRow, Decision};
 use crate::history::{History, Observation, SourcePolicy};

@@ -1,5 +1,9 @@
 //! Flags of a security's metrics, and quarantine reasons of rows.
 //!
+//! Conversions between currencies set flags (R44). `converted`: a yield used an exchange rate. `fx_missing`, and its
+//! former name `currency_mismatch`: a figure is null, because no exchange rate is known. `currency_changed`: the company
+//! changed the currency of its dividends, so growth and streak begin at the change.
+//!
 //! Table `quarantine`: feed rows that are excluded from all figures, with the reason for each (R28, R30).
 
 use std::collections::BTreeSet;

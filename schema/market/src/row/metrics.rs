@@ -103,101 +103,101 @@ table_row! {
         "price_currency" price_currency: String,
         /// Market date of the metrics.
         "as_of" as_of: NaiveDate,
-        /// Latest close in `price_currency`, adjusted for splits after its session, but not for dividends.
+        /// Latest close in `price_currency`, adjusted for splits after its session, but not for dividends (R9).
         "price" price: Option<ExactDecimal>,
-        /// Session of the latest close.
+        /// Session of the latest close (R21).
         "price_date" price_date: Option<NaiveDate>,
         /// Dividend status of the security (R6).
         "dividend_status" dividend_status: DividendState,
         /// Sum of the regular dividends per share with an ex-date in the last 12 months (R7).
         "dps_ttm" dps_ttm: Option<ExactDecimal>,
-        /// Sum of the regular and special dividends per share with an ex-date in the last 12 months. Distributions of
-        /// capital gains are included.
+        /// Sum of the regular and special dividends per share with an ex-date in the last 12 months (R7). Distributions
+        /// of capital gains are included.
         "dps_ttm_total" dps_ttm_total: Option<ExactDecimal>,
         /// Forward (indicated) dividends of the next 12 months (R8); null for funds, irregular payers and
         /// delisted securities.
         "dps_forward" dps_forward: Option<ExactDecimal>,
-        /// Payment from which `dps_forward` is computed; `none` if no payment is used.
+        /// Payment from which `dps_forward` is computed (R8); `none` if no payment is used.
         "forward_basis" forward_basis: ForwardBasis,
         /// Headline yield, percent: the forward yield if a forward dividend exists, otherwise the trailing yield (R9).
         "dividend_yield" dividend_yield: Option<ExactDecimal>,
-        /// Basis of the headline yield: forward or trailing dividends.
+        /// Basis of the headline yield: forward or trailing dividends (R9).
         "yield_basis" yield_basis: Option<YieldBasis>,
-        /// Trailing yield: dps_ttm / price, percent.
+        /// Trailing yield: dps_ttm / price, percent (R7).
         "yield_ttm" yield_ttm: Option<ExactDecimal>,
-        /// Trailing yield with specials: dps_ttm_total / price, percent.
+        /// Trailing yield with specials: dps_ttm_total / price, percent (R7).
         "yield_ttm_total" yield_ttm_total: Option<ExactDecimal>,
-        /// Forward yield: dps_forward / price, percent.
+        /// Forward yield: dps_forward / price, percent (R8).
         "yield_forward" yield_forward: Option<ExactDecimal>,
-        /// Mean of the trailing (TTM) yields at the month ends of the last five years, percent.
+        /// Mean of the trailing (TTM) yields at the month ends of the last five years, percent (R7).
         "yield_5y_avg" yield_5y_avg: Option<ExactDecimal>,
-        /// Highest trailing (TTM) yield at a month end of the last five years, percent.
+        /// Highest trailing (TTM) yield at a month end of the last five years, percent (R7).
         "yield_5y_high" yield_5y_high: Option<ExactDecimal>,
-        /// Lowest trailing (TTM) yield at a month end of the last five years, percent.
+        /// Lowest trailing (TTM) yield at a month end of the last five years, percent (R7).
         "yield_5y_low" yield_5y_low: Option<ExactDecimal>,
-        /// Number of regular ex-dates in the last 12 months.
+        /// Number of regular ex-dates in the last 12 months (R7).
         "ttm_payment_count" ttm_payment_count: i32,
-        /// True if the data cover the last 12 months. False if the listing or the data began within these months;
+        /// True if the data cover the last 12 months (R7). False if the listing or the data began within these months;
         /// trailing figures are then not scaled up to a full year.
         "ttm_complete" ttm_complete: bool,
         /// Payment frequency (R5).
         "frequency" frequency: Frequency,
-        /// Payments a year; null if irregular, none or unknown.
+        /// Payments a year (R5); null if irregular, none or unknown.
         "payments_per_year" payments_per_year: Option<i32>,
         /// Regular dividends over diluted earnings per share, both TTM, percent (R17). For real estate, funds from
         /// operations replace earnings.
         "payout_ratio" payout_ratio: Option<ExactDecimal>,
         /// Dividends paid, divided by free cash flow, percent (R17).
         "fcf_payout_ratio" fcf_payout_ratio: Option<ExactDecimal>,
-        /// Dividend cover: earnings over dividends, a ratio.
+        /// Dividend cover: earnings over dividends, a ratio (R17).
         "dividend_cover" dividend_cover: Option<ExactDecimal>,
         /// Dividend growth of the last complete year over the previous year, percent (R13).
         "growth_1y" growth_1y: Option<ExactDecimal>,
-        /// Compound growth over 3 years, percent a year.
+        /// Compound growth over 3 years, percent a year (R13).
         "growth_3y" growth_3y: Option<ExactDecimal>,
-        /// Compound growth over 5 years, percent a year.
+        /// Compound growth over 5 years, percent a year (R13).
         "growth_5y" growth_5y: Option<ExactDecimal>,
-        /// Compound growth over 10 years, percent a year.
+        /// Compound growth over 10 years, percent a year (R13).
         "growth_10y" growth_10y: Option<ExactDecimal>,
         /// Increase streak: consecutive years of dividend increases (R14).
         "increase_streak_years" increase_streak_years: i32,
-        /// True if the streak may be longer than the data show.
+        /// True if the streak may be longer than the data show (R14).
         "streak_lower_bound" streak_lower_bound: bool,
-        /// True if the forward dividend is below the total of the last complete year.
+        /// True if the forward dividend is below the total of the last complete year (R14).
         "streak_at_risk" streak_at_risk: bool,
-        /// Payment streak: consecutive years with a regular payment in the data. It can be shorter than an increase
-        /// streak that includes years entered by an operator (`streak_seeded`).
+        /// Payment streak: consecutive years with a regular payment in the data (R14). It can be shorter than an
+        /// increase streak that includes years entered by an operator (`streak_seeded`).
         "payment_streak_years" payment_streak_years: i32,
-        /// First year of the increase streak; null without an increase. Also null if the year begins before the
+        /// First year of the increase streak (R14); null without an increase. Also null if the year begins before the
         /// history of the caller's subscription tier.
         "streak_started" streak_started: Option<i32>,
-        /// Ex-date of the newest increase of the regular amount per payment. Null without an increase, and if the
+        /// Ex-date of the newest increase of the regular amount per payment (R13). Null without an increase, and if the
         /// date is before the history of the caller's subscription tier.
         "latest_increase_date" latest_increase_date: Option<NaiveDate>,
-        /// Size of the newest increase of the regular amount per payment, percent.
+        /// Size of the newest increase of the regular amount per payment, percent (R13).
         "latest_increase_percent" latest_increase_percent: Option<ExactDecimal>,
-        /// Ex-date of the newest cut of the regular amount per payment. Null without a cut, and if the date is before
-        /// the history of the caller's subscription tier.
+        /// Ex-date of the newest cut of the regular amount per payment (R13). Null without a cut, and if the date is
+        /// before the history of the caller's subscription tier.
         "last_cut_date" last_cut_date: Option<NaiveDate>,
-        /// Number of cuts of the regular amount per payment in the last ten years.
+        /// Number of cuts of the regular amount per payment in the last ten years (R13).
         "cuts_10y" cuts_10y: i32,
-        /// First known regular ex-date. Null if there is none, and if the date is before the history of the caller's
-        /// subscription tier.
+        /// First known regular ex-date (R14). Null if there is none, and if the date is before the history of the
+        /// caller's subscription tier.
         "first_payment_date" first_payment_date: Option<NaiveDate>,
-        /// Number of known regular ex-dates up to the as-of date.
+        /// Number of known regular ex-dates up to the as-of date (R14).
         "payment_count" payment_count: i32,
         /// True if the security meets the rules for an S&P Dividend Aristocrat (R15).
         "is_dividend_aristocrat" is_dividend_aristocrat: bool,
-        /// True for a Dividend King: an increase streak of 50 years or more.
+        /// True for a Dividend King: an increase streak of 50 years or more (R15).
         "is_dividend_king" is_dividend_king: bool,
-        /// Tier of the increase streak: champion 25+, contender 10-24, challenger 5-9 years.
+        /// Tier of the increase streak: champion 25+, contender 10-24, challenger 5-9 years (R15).
         "tier" tier: Option<ListTier>,
         /// The next ex-dividend date (R19).
         #[schema(value_type = Option<NextDividend>)]
         "next" next: JsonColumn<Option<NextDividend>>,
         /// Chowder number: forward yield plus five-year growth, percentage points (R16).
         "chowder_number" chowder_number: Option<ExactDecimal>,
-        /// True if the Chowder number reaches the threshold for the security's yield and sector.
+        /// True if the Chowder number reaches the threshold for the security's yield and sector (R16).
         "chowder_pass" chowder_pass: Option<bool>,
         /// Safety label (R18).
         "safety" safety: Option<Safety>,
@@ -211,8 +211,8 @@ table_row! {
         "volatility_1y" volatility_1y: Option<ExactDecimal>,
         /// Beta against the benchmark, from 60 monthly returns (R23).
         "beta_5y" beta_5y: Option<ExactDecimal>,
-        /// Regular dividends of each year, adjusted for splits. The caller's subscription tier limits how far back the
-        /// history goes. Years that begin before this limit are left out.
+        /// Regular dividends of each year, adjusted for splits (R13). The caller's subscription tier limits how far
+        /// back the history goes. Years that begin before this limit are left out.
         #[schema(value_type = Vec<AnnualTotal>)]
         "annual_totals" annual_totals: JsonColumn<Vec<AnnualTotal>>,
         /// Warnings about the data behind the figures. Each withdrawn record adds a flag of the form `cancelled:`

@@ -26,7 +26,7 @@ table_row! {
         "sector" sector: Option<String>,
         /// ISO 4217 currency of the prices.
         "currency" currency: String,
-        /// Latest close, adjusted for the splits after its session; null without a price.
+        /// Latest close, adjusted for the splits after its session (R9); null without a price.
         "price" price: Option<ExactDecimal>,
         /// Open of the latest session.
         "open" open: Option<ExactDecimal>,
@@ -42,32 +42,32 @@ table_row! {
         "change_percent" change_percent: Option<ExactDecimal>,
         /// Shares traded in the latest session.
         "volume" volume: Option<i64>,
-        /// Mean split-adjusted volume of the newest 30 sessions, shares.
+        /// Mean split-adjusted volume of the newest 30 sessions, shares (R22).
         "avg_volume_30d" avg_volume_30d: Option<i64>,
-        /// Mean split-adjusted close of the newest 50 sessions; null with fewer sessions.
+        /// Mean split-adjusted close of the newest 50 sessions (R22); null with fewer sessions.
         "sma_50" sma_50: Option<ExactDecimal>,
-        /// Mean split-adjusted close of the newest 200 sessions; null with fewer sessions.
+        /// Mean split-adjusted close of the newest 200 sessions (R22); null with fewer sessions.
         "sma_200" sma_200: Option<ExactDecimal>,
         /// Highest split-adjusted intraday price of the last 12 months (R22).
         "year_high" year_high: Option<ExactDecimal>,
-        /// Session (trading day) of `year_high`.
+        /// Session (trading day) of `year_high` (R22).
         "year_high_date" year_high_date: Option<NaiveDate>,
         /// Lowest split-adjusted intraday price of the last 12 months (R22).
         "year_low" year_low: Option<ExactDecimal>,
-        /// Session of `year_low`.
+        /// Session of `year_low` (R22).
         "year_low_date" year_low_date: Option<NaiveDate>,
         /// Market capitalisation, whole currency units (R24).
         "market_cap" market_cap: Option<i64>,
-        /// Shares outstanding, adjusted for splits.
+        /// Shares outstanding, adjusted for splits (R24).
         "shares_outstanding" shares_outstanding: Option<i64>,
-        /// Price over split-adjusted diluted EPS of twelve months; null if EPS is 0 or less.
+        /// Price over split-adjusted diluted EPS of twelve months (R24); null if EPS is 0 or less.
         "pe_ratio" pe_ratio: Option<ExactDecimal>,
-        /// Diluted earnings per share of twelve months, split-adjusted.
+        /// Diluted earnings per share of twelve months, split-adjusted (R24).
         "eps_ttm" eps_ttm: Option<ExactDecimal>,
         /// Headline dividend yield, percent (R9).
         "dividend_yield" dividend_yield: Option<ExactDecimal>,
         /// Annual dividend per share from which the headline yield is computed, in `dividend_currency`: the forward
-        /// dividend, or else the trailing dividend.
+        /// dividend, or else the trailing dividend (R9).
         "annual_dividend" annual_dividend: Option<ExactDecimal>,
         /// ISO 4217 currency of the dividends; null for non-payers.
         "dividend_currency" dividend_currency: Option<String>,

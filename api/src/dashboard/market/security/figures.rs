@@ -18,9 +18,10 @@ use crate::dashboard::market::page::PageContent;
 use crate::dashboard::market::reader::MarketReader;
 use crate::dashboard::market::values::{Unit, digits, humanize, render_value, rows_of, str_of};
 use crate::dashboard::view::layout::{Number, Section, Text, stacked_table};
+use crate::dashboard::view::markdown::rule_link;
 use crate::dashboard::view::plot::{Bar, BarChart};
 
-/// Figures in display order. Each line has a group, a field of the API response, a title, and a kind of value.
+/// Figures in display order. Each line has a group, a field of the API response, a title, a kind of value, and a rule.
 const TABLE: &str = include_str!("figures.csv");
 static FIGURES: LazyLock<Vec<Figure>> = LazyLock::new(|| TABLE.lines().filter_map(Figure::parse).collect());
 
@@ -33,13 +34,14 @@ pub(crate) struct Figure {
     pub(crate) title: &'static str,
     /// Kind of value: `percent`, `ratio`, `amount`, `years`, `date` or `plain`. An amount is in the currency of the dividends.
     kind: &'static str,
+    rule: &'static str,
 }
 
 impl Figure {
     fn parse(line: &'static str) -> Option<Self> {
         let mut cells = line.split(',');
         let mut next = || cells.next();
-        Some(Self { group: next()?, name: next()?, title: next()?, kind: next()? })
+        Some(Self { group: next()?, name: next()?, title: next()?, kind: next()?, rule: next()? })
     }
 
     /// Figure with this field name; `None` if the table of figures does not list the name.
@@ -74,7 +76,7 @@ pub(crate) fn render_figures(symbol: &str, metrics: &Value, has_explanations: bo
                     h3 { (figures[0].group) }
                     dl {
                         @for figure in figures {
-                            div { dt { (figure.title) } dd id=(figure.name) { (figure.render(metrics)) @if has_explanations { " " (why_link(symbol, figure)) } } }
+                            div { dt { (figure.title) } dd id=(figure.name) { (figure.render(metrics)) @if has_explanations { " " (why_link(symbol, figure)) } " " (method_link(figure)) } }
                         }
                     }
                 }
@@ -86,6 +88,11 @@ pub(crate) fn render_figures(symbol: &str, metrics: &Value, has_explanations: bo
 /// Link to the explanation of a figure.
 fn why_link(symbol: &str, figure: &Figure) -> Markup {
     html! { a.why href={ "/s/" (encode(symbol)) "/why/" (figure.name) } rel="nofollow" { "why" span.unseen { ": " (figure.title) } } }
+}
+
+/// Link to the rule of a figure.
+fn method_link(figure: &Figure) -> Markup {
+    html! { a.why href={ "/methods/" (figure.rule) } { (figure.rule) span.unseen { ": method of " (figure.title) } } }
 }
 
 pub(crate) async fn show_explanation(
@@ -123,7 +130,7 @@ async fn explain(calls: ApiCalls, symbol: &str, figure: &'static Figure) -> Mark
         p.figure { strong { (figure.render(&metrics["data"])) } }
         @match derivation {
             Some(body) => (Block { id: "why", title: "How this figure is computed", call: &call, csv: "", body }.render()),
-            None => p.hint { "The formula and the rows behind this figure are part of a " a href="/plans" { "higher plan" } "." },
+            None => p.hint { "The rule is " (rule_link(figure.rule)) ". " "The formula and the rows behind this figure are part of a " a href="/plans" { "higher plan" } "." },
         }
     };
     Ok(PageContent {
@@ -144,7 +151,7 @@ fn derivation(metrics: &Value, explanation: &Value) -> Markup {
         @if !years.is_empty() { (render_years(years, older, str_of(&metrics["currency"]))) }
         @if entry.is_null() { p { "This figure is read from a feed and needs no rule." } } @else {
             dl {
-                div { dt { "Rule" } dd { (str_of(&entry["rule"])) } }
+                div { dt { "Rule" } dd { (rule_link(str_of(&entry["rule"]))) } }
                 div { dt { "Formula" } dd.formula { (str_of(&entry["formula"])) } }
                 div { dt { "Rounding" } dd { (str_of(&entry["rounding"])) } }
                 div { dt { "As of" } dd { (render_value(&explanation["as_of"], Unit::Date)) } }

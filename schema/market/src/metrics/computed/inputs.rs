@@ -1,4 +1,7 @@
 //! Common inputs of all metrics: merged events, latest price, regular dividends and payment frequency.
+//!
+//! A payment is converted at the rate of the session before its ex-date (R42), whose close is in the price factor.
+//! Without an earlier session, it is converted at the rate of the day before its ex-date.
 
 use chrono::NaiveDate;
 use rust_decimal::prelude::ToPrimitive;

@@ -4,21 +4,18 @@
 //! risk. Its float market cap is at least 3 billion US dollars. Its mean daily traded value over three months is at
 //! least 5 million US dollars. If one of these values is unknown, the security is not an Aristocrat. A King has a
 //! streak of at least 50 years; there are no further conditions. Tiers by streak: champion 25+ years, contender 10–24,
-//! challenger 5–9. Parameters `lists.…` change the bounds of Aristocrats
-//! and Kings. The stock index "S&P 500 Dividend Aristocrats" has three
-//! more rules: a minimum of 40 members, a sector cap and a limit of one share class per issuer. This service does not
-//! apply these three rules. Source: methodology of this index.
+//! challenger 5–9. Parameters `lists.…` change the bounds of Aristocrats and Kings. A list contains only securities
+//! that still trade. The high-yield list follows R18. This service chose the two thresholds of the dividend-growth list.
 //!
-//! Dividend lists: their default thresholds, and a function that finds the lists of a security.
+//! The stock index "S&P 500 Dividend Aristocrats" has three more rules: a minimum of 40 members, a sector cap and a limit
+//! of one share class per issuer. This service does not apply these three rules. Source: methodology of this index.
 //!
-//! A list contains only securities that still trade. The high-yield list follows R18, Aristocrats and Kings follow R15.
-//! This service chose the two thresholds of the dividend-growth list.
+//! # Chowder number (R16)
 //!
-//! Chowder number (R16): forward yield plus five-year dividend growth, both in percent.
-//!
-//! A utility passes with a number of at least 8. Other companies need at least 12 with a forward yield of 3 % or more,
-//! and at least 15 with a lower yield. All bounds are inclusive. Without a forward yield or five-year growth, the
-//! number is null. Source: the author of the rule.
+//! The number is the forward yield plus the five-year dividend growth, both in percent. A utility passes with a number
+//! of at least 8. Other companies need at least 12 with a forward yield of 3 % or more, and at least 15 with a lower
+//! yield. All bounds are inclusive. Without a forward yield or five-year growth, the number is null. Source: the author
+//! of the rule.
 
 use rust_decimal::Decimal;
 

@@ -17,7 +17,7 @@
 //!
 //! Source: the thresholds are this service's own (two are parameters `safety.…`). They are not advice.
 //!
-//! Payout ratio and free-cash-flow payout (R17).
+//! # Payout ratio and free-cash-flow payout (R17)
 //!
 //! The payout ratio is trailing regular dividends over trailing diluted earnings per share, in percent. For real
 //! estate, funds from operations per share replace earnings if a vendor gives them. With earnings of 0 or less, the

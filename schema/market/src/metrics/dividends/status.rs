@@ -22,8 +22,9 @@
 //! For suspended and lapsed payers, forward dividend and headline yield are 0, and no payment is projected. R8 and R9
 //! (`yields`) list the exceptions. Source: this service chose 1.5 periods and the numbers of days.
 //!
-//! Class of a distribution: regular, special, spin-off or stock. The class decides which metrics include the payment
-//! (R3).
+//! # Class of a distribution (R3)
+//!
+//! A distribution is regular, special, a spin-off or stock. The class decides which metrics include the payment.
 //!
 //! | class | TTM | TTM total | forward, growth, streak, payout | price factor |
 //! | --- | --- | --- | --- | --- |

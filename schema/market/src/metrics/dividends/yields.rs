@@ -1,9 +1,15 @@
 //! Trailing and forward dividends per share and their yields (R7, R8, R9).
 //!
-//! Trailing (TTM): the sum of the regular amounts with `as_of - 12 months < ex-date <= as_of`. The amounts are adjusted
+//! # Trailing dividends (R7)
+//!
+//! The trailing dividends (TTM) are the sum of the regular amounts with `as_of - 12 months < ex-date <= as_of`. The amounts are adjusted
 //! for splits up to the as-of date. Payment dates have no effect.
 //!
-//! Forward: the first case that applies decides:
+//! Range of the trailing yield over the last five years: average, highest and lowest value at the month ends.
+//!
+//! # Forward dividend (R8)
+//!
+//! The first case that applies decides:
 //! 1. Fund, delisted security or unknown dividends: no forward figure.
 //! 2. Non-payer, suspended or lapsed payer: 0.
 //! 3. Irregular payer: no forward figure.
@@ -21,19 +27,19 @@
 //! The flag `latest_amount_unusual` is then set. The forward figure uses the previous amount, until the next payment
 //! confirms the latest amount. Amounts are not compared across a pause of more than 550 days.
 //!
+//! Source: the usual definitions of trailing twelve months and indicated annual dividend. This service chose 10 %, the
+//! factors and 550 days.
+//!
+//! # Headline yield (R9)
+//!
 //! The headline yield uses the latest raw close. This close is adjusted for the splits and price-only actions (R35)
 //! after its session. The first case that applies decides:
 //! 1. Non-payer: 0.
-//! 2. Unknown dividends, or dividends and prices in different currencies: null.
+//! 2. Unknown dividends, or dividends and prices in different currencies without an exchange rate (R42): null.
 //! 3. Suspended or lapsed payer: 0.
 //! 4. Active payer without a price: null.
 //! 5. Active payer with a forward figure: forward yield.
 //! 6. Active payer without a forward figure: trailing yield.
-//!
-//! Source: the usual definitions of trailing twelve months and indicated annual dividend. This service chose 10 %, the
-//! factors and 550 days.
-//!
-//! Range of the trailing yield over the last five years: average, highest and lowest value at the month ends.
 
 use chrono::NaiveDate;
 use rust_decimal::Decimal;

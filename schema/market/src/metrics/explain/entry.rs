@@ -21,6 +21,8 @@ pub struct ExplainedMetric {
     pub value: Option<String>,
     /// Number of the rule that defines the metric, for example R7.
     pub rule: String,
+    /// Path of this service's page about the rule, for example `/methods/R7`.
+    pub rule_page: String,
     /// Formula as text, with the numbers filled in. If the metric is an amount, a price, a percentage or a ratio, the
     /// formula ends with the value, unless the value is null. Days and yearly figures outside the history of the
     /// caller's plan are left out; a note in brackets has their number.
@@ -194,6 +196,7 @@ pub(crate) fn entry(
         metric: metric.to_owned(),
         value: None,
         rule: rule.to_owned(),
+        rule_page: format!("/methods/{rule}"),
         formula: formula.into(),
         rounding: unit.rounding().to_owned(),
         unit,

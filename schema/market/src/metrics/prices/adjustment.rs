@@ -1,5 +1,7 @@
 //! Share bases and adjustment factors: splits and dividends as multipliers of earlier prices (R10, R11).
 //!
+//! # Share bases (R10)
+//!
 //! The share basis of an amount is the share count to which the amount refers. A split of `from` old shares to `to` new
 //! shares changes the share count. An amount per share of day d can be converted to a later day t. The conversion
 //! multiplies the amount by `from` / `to` of every split with d < ex-date <= t. Share counts and volumes are multiplied
@@ -10,6 +12,8 @@
 //! counts, volumes and amounts per share. The price basis of a price therefore changes at splits and at price-only
 //! actions. The share basis changes only at splits.
 //!
+//! # Adjustment factors (R11)
+//!
 //! A dividend multiplies earlier prices by 1 - ΣD / C. ΣD is all cash and spin-off value of the ex-date. C is the last
 //! raw close before the ex-date, on the price basis of the ex-date. The factor is 1 in these cases:
 //! - C is unknown (flag `no_prev_close`).
@@ -18,7 +22,7 @@
 //! Factors are not rounded. Source: CRSP's factor to adjust prices. In CRSP's published example, a price of 46.99
 //! becomes 23.419696.
 //!
-//! Test of a split against the price (R36).
+//! # Test of a split against the price (R36)
 //!
 //! The unexplained factor is the part of the price move that the split ratio does not explain. For example, if a split
 //! of 2 for 1 should halve the price, but the price stays the same, the unexplained factor is 2. The price denies the
