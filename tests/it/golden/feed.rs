@@ -66,9 +66,15 @@ impl Case {
         let dividends = rows.into_iter().map(|row| self.dividend(row));
         let splits = self.rows("splits").iter().map(|row| with(row, "split", &symbol));
         let prices = self.rows("prices").iter().map(|row| with(row, "price", &symbol));
+        let rates = self.rows("exchange_rates").iter().map(|row| {
+            let mut rate = row.clone();
+            rate["kind"] = json!("fx");
+            rate
+        });
         dividends
             .chain(splits)
             .chain(prices)
+            .chain(rates)
             .chain([self.security(&symbol)])
             .chain(self.fundamentals())
             .collect()

@@ -31,7 +31,7 @@ impl WorkedCase {
 }
 
 pub(crate) fn render_case(case: &WorkedCase) -> Markup {
-    let lists = ["dividends", "splits", "prices"];
+    let lists = ["dividends", "splits", "prices", "exchange_rates"];
     let lists = lists.iter().filter_map(|name| Some((*name, case.inputs.get(*name)?)));
     html! {
         section.panel {
@@ -67,6 +67,7 @@ fn render_rows(case: &str, name: &str, rows: &Value) -> Markup {
             columns.push(column);
         }
     }
+    let name = name.replace('_', " ");
     let titles: Vec<String> = columns.iter().map(|column| column.replace('_', " ")).collect();
     let headings: Vec<_> = titles.iter().map(|title| Text(title)).collect();
     let table = stacked_table(

@@ -6,7 +6,7 @@ use chrono::{DateTime, NaiveDate};
 use market::bars::{Bar, BarVersion, Bars, MISSING};
 use market::day::day_number;
 use market::event::{
-    Action, Dividend, DividendType, FormerSymbol, Frequency, Fundamentals, ListingStatus, Security,
+    Action, Dividend, DividendType, FormerSymbol, Frequency, Fundamentals, FxRate, ListingStatus, Security,
     SecurityType, ShareBasis, Split,
 };
 use market::history::{History, Observation, SourceBars};
@@ -20,6 +20,7 @@ pub(crate) struct Inputs {
     pub(crate) as_of: Option<NaiveDate>,
     pub(crate) history: History,
     pub(crate) benchmark: Option<History>,
+    pub(crate) exchange_rates: Vec<Observation<FxRate>>,
     pub(crate) first_bar: Option<NaiveDate>,
     /// Map from the line number of a dividend row to the position of this row in the case.
     pub(crate) dividend_lines: BTreeMap<u64, usize>,
@@ -91,8 +92,9 @@ impl Inputs {
             }],
             ..history.clone()
         });
+        let exchange_rates = rows("exchange_rates").iter().map(exchange_rate).collect();
         let first_bar = prices.iter().filter_map(|row| date(&row["date"])).min();
-        Self { profile, as_of, history, benchmark, first_bar, dividend_lines: lines }
+        Self { profile, as_of, history, benchmark, exchange_rates, first_bar, dividend_lines: lines }
     }
 }
 
@@ -259,6 +261,12 @@ fn split(row: &Value, index: usize, symbol: &Symbol) -> Observation<Split> {
         line(row, index),
         record,
     )
+}
+
+fn exchange_rate(row: &Value) -> Observation<FxRate> {
+    let currency = |name: &str| row[name].as_str().expect("a currency");
+    let (day, rate) = (date(&row["date"]).expect("a date"), decimal(&row["rate"]).expect("a rate"));
+    observed(None, 0, Action::Put, 1, FxRate::new(currency("base"), currency("quote"), day, rate))
 }
 
 fn bars(rows: &[Value]) -> Bars {

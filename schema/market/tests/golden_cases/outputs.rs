@@ -60,14 +60,14 @@ impl<'a> Outputs<'a> {
     pub(crate) fn of(inputs: &'a Inputs) -> Self {
         let policy = SourcePolicy::default();
         let rules = &Rules::DEFAULT;
+        let rates = ExchangeRates::new(&inputs.exchange_rates, &policy);
         let months = inputs.as_of.zip(inputs.benchmark.as_ref());
-        let months =
-            months.map(|(as_of, history)| benchmark(history, as_of, &ExchangeRates::NONE, &policy, rules));
+        let months = months.map(|(as_of, history)| benchmark(history, as_of, &rates, &policy, rules));
         let market = inputs.as_of.map(|as_of| DerivationContext {
             as_of,
             newest: as_of,
             benchmark: months.as_ref(),
-            rates: const { &ExchangeRates::NONE },
+            rates: &rates,
             reporting_currency: "USD",
             policy: &policy,
             rules,
