@@ -2,7 +2,7 @@
 //!
 //! `schema/market/RULES.md` lists the files of each rule. The text of a rule is in the documentation at the head of these
 //! files: each section that names the rule in its heading or first paragraph, and from other sections the paragraphs that
-//! name it.
+//! name it, with the heading.
 
 use std::path::Path;
 use std::{env, fs, io};
@@ -38,13 +38,15 @@ fn text_of(id: &str, source: &str) -> String {
     let lines: Vec<&str> = lines.map(|line| line.strip_prefix(' ').unwrap_or(line)).collect();
     let mut text = String::new();
     for (place, section) in lines.join("\n").split("\n# ").enumerate() {
-        let paragraphs = section.trim().split("\n\n");
-        let is_about = paragraphs.clone().next().is_some_and(|first| names(first, id));
-        for (index, paragraph) in paragraphs.enumerate().filter(|(_, text)| is_about || names(text, id)) {
-            let is_heading = place > 0 && index == 0;
-            text.push_str(if is_heading { "## " } else { "" });
-            text.push_str(paragraph);
-            text.push_str("\n\n");
+        let (title, body) = match section.split_once("\n\n") {
+            Some((title, body)) if place > 0 => (Some(title), body),
+            _ => (None, section),
+        };
+        let is_about = names(section.split("\n\n").next().unwrap_or_default(), id);
+        let paragraphs: Vec<&str> = body.split("\n\n").filter(|text| is_about || names(text, id)).collect();
+        if !paragraphs.is_empty() {
+            text.extend(title.map(|title| format!("## {title}\n\n")));
+            text.push_str(&(paragraphs.join("\n\n") + "\n\n"));
         }
     }
     text

@@ -35,9 +35,10 @@ pub(crate) struct Documents {
 
 impl Documents {
     fn new(document: &Value) -> Self {
+        let fields = methods::fields_by_rule(document);
         Self {
-            methods: methods::render_overview().into_string(),
-            rules: methods::render_rules(document),
+            methods: methods::render_overview(&fields).into_string(),
+            rules: methods::render_rules(&fields),
             versions: render_versions().into_string(),
         }
     }

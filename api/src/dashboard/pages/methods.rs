@@ -31,13 +31,13 @@ const SCHEDULED: (DividendType, Option<Frequency>) =
     (DividendType::ReturnOfCapital, Some(Frequency::Monthly));
 
 /// Content of the overview, without its heading.
-pub(crate) fn render_overview() -> Markup {
+pub(crate) fn render_overview(fields: &FieldsByRule<'_>) -> Markup {
     html! {
         p.lead { "Each figure follows one of " (RULES.len()) " rules. The page of a rule has its text, its source, its edge cases and worked examples." }
         h2 { "Rules" }
-        (stacked_table("Rules", &[Text("Rule"), Text("Subject")], html! {
+        (stacked_table("Rules", &[Text("Rule"), Text("Subject"), Text("Fields")], html! {
             @for rule in RULES {
-                tr { th scope="row" { (rule_link(rule.id)) } td data-label="Subject" { (rule.title) } }
+                tr { th scope="row" { (rule_link(rule.id)) } td.words data-label="Subject" { (rule.title) } td.words data-label="Fields" { (render_fields(fields.get(rule.id))) } }
             }
         }))
         h2 id="types" { "Types of distributions" }
@@ -74,8 +74,7 @@ fn render_types() -> Markup {
 }
 
 /// Title and content of the page of each rule.
-pub(crate) fn render_rules(document: &Value) -> HashMap<&'static str, (String, String)> {
-    let fields = fields_by_rule(document);
+pub(crate) fn render_rules(fields: &FieldsByRule<'_>) -> HashMap<&'static str, (String, String)> {
     let cases = WorkedCase::all();
     let pages = RULES.iter().map(|rule| {
         let cases: Vec<&WorkedCase> = cases.iter().filter(|case| case.rule == rule.id).collect();
@@ -93,11 +92,8 @@ fn render_rule(rule: &Rule, title: &str, fields: Option<&BTreeSet<&str>>, cases:
         p { a href="/methods" { "← Methods" } }
         h1 { (title) }
         section.panel { (markdown::render_paragraphs(rule.text)) }
-        @if let Some(fields) = fields {
-            section {
-                h2 { "Fields" }
-                p { @for (place, field) in fields.iter().enumerate() { @if place > 0 { ", " } code { (field) } } }
-            }
+        @if fields.is_some() {
+            section { h2 { "Fields" } p { (render_fields(fields)) } }
         }
         @if !parameters.is_empty() {
             section {
@@ -124,9 +120,15 @@ fn render_rule(rule: &Rule, title: &str, fields: Option<&BTreeSet<&str>>, cases:
     }
 }
 
+fn render_fields(fields: Option<&BTreeSet<&str>>) -> Markup {
+    html! { @for (place, field) in fields.into_iter().flatten().enumerate() { @if place > 0 { ", " } code { (field) } } }
+}
+
 /// Names of the documented fields by the rules that their descriptions name.
-fn fields_by_rule(document: &Value) -> HashMap<&str, BTreeSet<&str>> {
-    let mut fields: HashMap<&str, BTreeSet<&str>> = HashMap::new();
+pub(crate) type FieldsByRule<'a> = HashMap<&'a str, BTreeSet<&'a str>>;
+
+pub(crate) fn fields_by_rule(document: &Value) -> FieldsByRule<'_> {
+    let mut fields = FieldsByRule::new();
     let schemas = document["components"]["schemas"].as_object().into_iter().flat_map(|all| all.values());
     let parts = schemas
         .flat_map(|schema| std::iter::once(schema).chain(schema["allOf"].as_array().into_iter().flatten()));

@@ -2,8 +2,8 @@
 //!
 //! # Trailing dividends (R7)
 //!
-//! The trailing dividends (TTM) are the sum of the regular amounts with `as_of - 12 months < ex-date <= as_of`. The amounts are adjusted
-//! for splits up to the as-of date. Payment dates have no effect.
+//! The trailing dividends (TTM) are the sum of the regular amounts with `as_of - 12 months < ex-date <= as_of`. The
+//! amounts are adjusted for splits up to the as-of date. Payment dates have no effect.
 //!
 //! Range of the trailing yield over the last five years: average, highest and lowest value at the month ends.
 //!
