@@ -25,8 +25,7 @@ struct Rule {
 
 const RULES: &[Rule] = &include!(concat!(env!("OUT_DIR"), "/rules.rs"));
 const OVERVIEW: &str = include_str!("../../../templates/methods.md");
-/// Types of a distribution and the frequency that the vendor states for it. A return of capital is listed twice, because
-/// its class depends on the frequency.
+/// Return of capital with a stated frequency. The table lists it separately, because its class differs.
 const SCHEDULED: (DividendType, Option<Frequency>) =
     (DividendType::ReturnOfCapital, Some(Frequency::Monthly));
 
