@@ -100,8 +100,9 @@ async fn a_deprecated_parameter_is_announced() -> Result<()> {
     assert_eq!(rows(&used)?, rows(&today)?);
     assert_eq!(used.header("deprecation"), Some("@1796083200"), "1 December 2026");
     assert_eq!(used.header("sunset"), Some("Fri, 01 Dec 2028 00:00:00 GMT"));
+    let sheet = world.api.get("/v1/stocks?limit=2&has_dividends=true&format=csv", Some(&world.key)).await?;
     let links: Vec<&str> =
-        used.headers.get_all("link").iter().filter_map(|link| link.to_str().ok()).collect();
+        sheet.headers.get_all("link").iter().filter_map(|link| link.to_str().ok()).collect();
     assert!(links.iter().any(|link| link.contains("rel=\"next\"")), "{links:?}");
     assert!(links.contains(&"</versions>; rel=\"deprecation\"; type=\"text/html\""), "{links:?}");
     assert_eq!(["deprecation", "sunset"].map(|name| today.header(name)), [None, None]);

@@ -251,7 +251,7 @@ fn summary(answers: &Answers) -> Markup {
             div { dt { "Next payment" } dd id="next-amount" { (render_value(&next["amount"], Unit::PerShare(paid_in))) } dd.hint { (render_value(&next["payment_date"], Unit::Date)) } }
             div { dt { "Last dividend" } dd id="last-amount" { (render_value(&last["amount"], Unit::PerShare(paid_in))) } dd.hint { "ex " (render_value(&last["ex_date"], Unit::Date)) } }
             div { dt { "Raised every year for" } dd id="streak" { (render_value(&metrics["increase_streak_years"], Unit::Years)) @if metrics["streak_lower_bound"] == true { " or more" } } dd.hint { (humanize(str_of(&metrics["tier"]))) } }
-            div { dt { "Safety" } dd id="safety" { (render_value(&metrics["safety"], Unit::Plain)) } dd.hint { "payout " (render_value(&metrics["payout_ratio"], Unit::Percent)) } }
+            div { dt { "Safety" } dd id="safety-label" { (render_value(&metrics["safety"], Unit::Plain)) } dd.hint { "payout " (render_value(&metrics["payout_ratio"], Unit::Percent)) } }
         }
     }
 }
