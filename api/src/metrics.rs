@@ -2,6 +2,8 @@
 //!
 //! Invariant: a label is a route template, a fixed word or a status code. Clients cannot create time series.
 
+pub(crate) mod traffic;
+
 use axum::extract::MatchedPath;
 use axum::http::{Method, StatusCode};
 use prometheus::{
@@ -11,6 +13,8 @@ use prometheus::{
     register_int_gauge_vec_with_registry, register_int_gauge_with_registry,
 };
 use telemetry::listener::DURATION_BUCKETS;
+
+use self::traffic::TrafficCounter;
 
 /// Histogram buckets for the number of calls in an admission batch.
 const CALLS: [f64; 11] = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 256.0, 1024.0, 2048.0, 4096.0];
@@ -108,6 +112,11 @@ impl ApiMetrics {
             streams: gauge("dds_change_streams", "Open change streams.")?,
             registry,
         })
+    }
+
+    /// Counter of the calls that [`ApiMetrics::record_response`] records.
+    pub(crate) fn traffic_counter(&self) -> TrafficCounter {
+        TrafficCounter::new(self.requests.clone())
     }
 
     /// Records a response. `route` is `None` if no route matched.

@@ -33,10 +33,14 @@ async fn document(world: &World) -> Result<Value> {
     reply.json()
 }
 
-/// Paths with a GET, except the health check.
+/// Paths without a key, and without the common parameters.
+const WITHOUT_KEY: [&str; 2] = ["/v1/health", "/v1/status"];
+
+/// Paths with a GET, except health and status.
 fn paths(document: &Value) -> Vec<String> {
     let paths = document["paths"].as_object().into_iter().flatten();
-    let gets = paths.filter(|(path, item)| *path != "/v1/health" && item.get("get").is_some());
+    let gets =
+        paths.filter(|(path, item)| !WITHOUT_KEY.contains(&path.as_str()) && item.get("get").is_some());
     gets.map(|(path, _)| path.clone()).collect()
 }
 

@@ -14,6 +14,7 @@ use crate::generated::Generated;
 /// Pairs of a path and the lowest tier that may call it. The test fails if a path is missing here or in the document.
 const TIERS: &[(&str, &str)] = &[
     ("/v1/health", "none"),
+    ("/v1/status", "none"),
     ("/v1/stocks", "free"),
     ("/v1/stocks/{symbol}", "free"),
     ("/v1/stocks/{symbol}/quote", "free"),
@@ -132,11 +133,11 @@ fn paths(document: &Value) -> Vec<String> {
     document["paths"].as_object().into_iter().flat_map(Map::keys).cloned().collect()
 }
 
-/// Paths that respond with market data: all paths except the health check and the change stream.
+/// Paths that respond with market data: all paths except health, status and the change stream.
 fn row_paths(document: &Value) -> Vec<String> {
     paths(document)
         .into_iter()
-        .filter(|path| !["/v1/health", "/v1/changes"].contains(&path.as_str()))
+        .filter(|path| !["/v1/health", "/v1/status", "/v1/changes"].contains(&path.as_str()))
         .collect()
 }
 

@@ -98,6 +98,7 @@ mod rule_changes;
 mod secrets;
 mod separate_accounts;
 mod servers;
+mod service_status;
 mod slow_clients;
 mod slow_nats;
 mod source_quality;

@@ -16,6 +16,7 @@ use crate::admission::AdmissionQueue;
 use crate::admission::open_streams::OpenStreams;
 use crate::app::dashboard_settings::DashboardSettings;
 use crate::app::login_throttle::LoginThrottle;
+use crate::app::service_history::HistoryReader;
 use crate::app::settings::ServeSettings;
 use crate::auth::AccountId;
 use crate::auth::address_throttle::AddressThrottle;
@@ -47,6 +48,7 @@ pub struct SharedState {
     /// State of the dashboard; `None` if the dashboard is disabled.
     pub(crate) dashboard: Option<Arc<DashboardState>>,
     pub(crate) metrics: ApiMetrics,
+    pub(crate) history: HistoryReader,
     pub(crate) journal_reader: Arc<JournalReader>,
     pub(crate) streams: Arc<OpenStreams>,
     /// True after the server has received the stop signal.

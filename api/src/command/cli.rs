@@ -12,6 +12,7 @@ use telemetry::command_line::HiddenOptions;
 
 use super::accounts::{AccountCommand, run_account};
 use super::keys::{KeyCommand, run_key};
+use super::maintenance::{MaintenanceCommand, run_maintenance};
 use super::reports::{AuditArguments, UsageArguments, run_audit, run_usage};
 use crate::app::settings::ServeSettings;
 use crate::server::serve::serve;
@@ -50,6 +51,9 @@ enum ApiCommand {
     Usage(UsageArguments),
     /// Show the audit log of an account: changes and their actors
     Audit(AuditArguments),
+    /// Planned work on the status page: announce, list and remove
+    #[command(subcommand)]
+    Maintenance(MaintenanceCommand),
 }
 
 /// Options that have no effect on some commands, and are hidden from the help of these commands.
@@ -101,6 +105,7 @@ async fn execute(arguments: ApiArguments) -> anyhow::Result<ExitCode> {
         ApiCommand::Key(command) => run_key(command, &arguments.database).await?,
         ApiCommand::Usage(usage) => run_usage(usage, &arguments.database).await?,
         ApiCommand::Audit(audit) => run_audit(audit, &arguments.database).await?,
+        ApiCommand::Maintenance(command) => run_maintenance(command, &arguments.database).await?,
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -1,4 +1,4 @@
-//! Commands of the operator: `api account …`, `api key …`, `api usage` and `api audit`.
+//! Commands of the operator: `api account …`, `api key …`, `api usage`, `api audit` and `api maintenance …`.
 //!
 //! The commands connect as the owner of the database.
 
@@ -6,4 +6,5 @@ mod accounts;
 pub mod cli;
 pub(crate) mod common;
 mod keys;
+mod maintenance;
 pub(crate) mod reports;

@@ -18,6 +18,7 @@ pub(crate) mod screeners;
 pub(crate) mod search;
 pub(crate) mod sectors;
 pub(crate) mod split_calendar;
+pub(crate) mod status;
 pub(crate) mod stocks;
 
 pub(crate) use endpoint::{BodyErrorResponses, ErrorResponses, endpoint};

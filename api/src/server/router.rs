@@ -19,7 +19,7 @@ use crate::error::ApiError;
 use crate::parameters::{MIN_VERSION_HEADER, UnroutedParameters};
 use crate::routes::{
     bulk, changes, compare, dividend_calendar, dividend_history, etfs, health, openapi, portfolio, prices,
-    screeners, search, sectors, split_calendar, stocks,
+    screeners, search, sectors, split_calendar, status, stocks,
 };
 use crate::{dashboard, mcp};
 
@@ -42,7 +42,12 @@ const EXPOSED: [&str; 13] = [
 
 fn documented() -> OpenApiRouter<App> {
     OpenApiRouter::with_openapi(openapi::document::OpenApiFrame::openapi())
-        .merge(OpenApiRouter::new().routes(routes!(health::health)).route_layer(map_request(record_route)))
+        .merge(
+            OpenApiRouter::new()
+                .routes(routes!(health::health))
+                .routes(routes!(status::status))
+                .route_layer(map_request(record_route)),
+        )
         .routes(routes!(stocks::list::list))
         .routes(routes!(stocks::snapshot::snapshot))
         .routes(routes!(stocks::snapshot::quote))

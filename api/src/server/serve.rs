@@ -29,6 +29,7 @@ use tokio_postgres::Config;
 use crate::admission::AdmissionQueue;
 use crate::admission::open_streams::{OpenStreams, StreamLimits};
 use crate::app::dashboard_settings::DashboardSwitch;
+use crate::app::service_history::HistoryReader;
 use crate::app::settings::{HEAD_BYTES, ServeSettings};
 use crate::app::state::{App, DashboardState, OrdinaryRequests, SharedState};
 use crate::auth::address_throttle::{AddressAllowance, AddressThrottle};
@@ -63,10 +64,9 @@ pub async fn serve(
     let in_use = || format!("cannot listen on {address}; another program may use this address");
     let socket = bind(address).with_context(in_use)?;
     let metrics = settings.metrics.bind().await?;
-    let drain = settings.drain_timeout;
     let clients = Clients::of(&settings);
     let tasks = BackgroundTasks::default();
-    let (drain_delay, start_limit) = (settings.drain_delay, settings.read_timeout);
+    let ServeSettings { drain_timeout: drain, drain_delay, read_timeout: start_limit, .. } = settings;
     databases::check(&settings, database).await?;
     warn_about_public_address(&settings);
     let app = start(settings, database, &tasks)?;
@@ -173,16 +173,14 @@ fn start(
         Arc::new(Projection::follow(reading(config)?, replicas, settings.max_replica_age, tasks));
     let lag = LagMonitor::default();
     if let Some(url) = settings.nats_url.clone() {
-        tasks.spawn_until_stopped(lag.clone().poll_stream(
-            url,
-            settings.nats_stream.clone(),
-            Arc::clone(&projection),
-        ));
+        let stream = settings.nats_stream.clone();
+        tasks.spawn_until_stopped(lag.clone().poll_stream(url, stream, Arc::clone(&projection)));
     }
     let dashboard = databases::dashboard(&settings, database)?
         .map(|config| DashboardState::new(settings.dashboard.clone(), config).map(Arc::new))
         .transpose()?;
     let metrics = ApiMetrics::new()?;
+    let history = HistoryReader::start(accounts.clone(), metrics.traffic_counter(), tasks)?;
     let admission =
         AdmissionQueue::start(accounts, &tls, settings.admission_timeout, tasks, metrics.admission.clone());
     let journal_reader = JournalReader::new();
@@ -209,6 +207,7 @@ fn start(
         projection,
         lag,
         metrics,
+        history,
         settings,
         draining: AtomicBool::default(),
     })))

@@ -14,4 +14,5 @@ pub(crate) mod reference;
 mod schema_fields;
 pub(crate) mod sign_in;
 pub(crate) mod status;
+mod status_history;
 mod worked_cases;

@@ -25,7 +25,7 @@ use crate::dashboard::view::layout::{self, Section, Viewer, csrf_field, error_me
 use crate::dashboard::view::live_example::ApiExample;
 use crate::dashboard::view::markdown;
 use crate::dashboard::visitor::{AccountHolder, Visitor};
-use crate::routes::openapi::code_samples::is_needed;
+use crate::routes::openapi::code_samples::{WITHOUT_KEY, is_needed};
 use crate::routes::openapi::endpoint::describe_deviation;
 
 const TITLE: &str = "Reference";
@@ -205,7 +205,7 @@ fn endpoint(document: &Value, operation: &Operation<'_>) -> Markup {
             summary { span.verb { (method.to_uppercase()) } " " code { (path) } " " span.title { (text(operation, "summary")) } }
             div.content {
                 (markdown::render_paragraphs(text(operation, "description")))
-                form.call data-path=(path) data-open[*path == "/v1/health"] {
+                form.call data-path=(path) data-open[WITHOUT_KEY.contains(path)] {
                     @if let Some(example) = operation.pointer("/requestBody/content/application~1json/example") {
                         div.field {
                             label for={ (id) "-body" } { "Body " span.tag { "required" } }

@@ -1,4 +1,4 @@
-//! Page `/status`: health of the service. The page is for people; programs call `/v1/health`.
+//! Page `/status`: health, traffic, incidents and age of the data. The page is for people; programs call `/v1/status`.
 
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -6,32 +6,35 @@ use axum::response::{IntoResponse, Response};
 use maud::{Markup, html};
 
 use crate::app::state::App;
-use crate::dashboard::view::layout::{self, Section, Viewer};
+use crate::dashboard::pages::status_history::{render_announcements, render_history};
+use crate::dashboard::view::layout::{self, Section, Text, Viewer, format_time, stacked_table};
 use crate::dashboard::view::numbers::format_grouped;
 use crate::dashboard::visitor::Visitor;
+use crate::read::memory_tables::FeedAge;
 use crate::routes::health::{ComponentStatus, Health, Status};
+use crate::routes::status::StatusReport;
 
 const TITLE: &str = "Status";
 
 /// Shows the status page. This handler is used while the dashboard is switched on.
 pub(crate) async fn show_status(visitor: Visitor) -> Response {
-    let health = Health::from_app(&visitor.app);
-    (code(&health), visitor.render_page(TITLE, Section::Other, &body(&health))).into_response()
+    let report = StatusReport::from_app(&visitor.app).await;
+    (code(&report.health), visitor.render_page(TITLE, Section::Other, &body(&report))).into_response()
 }
 
 /// Shows the status page. This handler is used instead of [`show_status`] while the dashboard is switched off. Visitors
 /// cannot sign in then, so the page does not need a session.
 pub(crate) async fn show_status_without_dashboard(State(app): State<App>) -> Response {
-    let health = Health::from_app(&app);
-    (code(&health), layout::render_page(TITLE, Viewer::Reader, Section::Other, false, &body(&health)))
-        .into_response()
+    let report = StatusReport::from_app(&app).await;
+    let page = layout::render_page(TITLE, Viewer::Reader, Section::Other, false, &body(&report));
+    (code(&report.health), page).into_response()
 }
 
 fn code(health: &Health) -> StatusCode {
     if health.status == Status::Down { StatusCode::SERVICE_UNAVAILABLE } else { StatusCode::OK }
 }
 
-fn body(health: &Health) -> Markup {
+fn body(StatusReport { health, feeds, history }: &StatusReport) -> Markup {
     let (class, title, text) = match health.status {
         Status::Ok => ("done", "All systems work", "Requests are served with current data."),
         Status::Degraded => ("notice", "Degraded", "Requests are served, but new data may arrive late."),
@@ -48,9 +51,12 @@ fn body(health: &Health) -> Markup {
         _ => unknown(),
     };
     html! {
-        div.narrow {
-            h1 { (TITLE) }
-            p class=(class) role="status" { strong { (title) ". " } (text) }
+        h1 { (TITLE) }
+        p class=(class) role="status" { strong { (title) ". " } (text) }
+        @if let Some(history) = history { (render_announcements(&history.maintenance)) (render_history(history)) }
+        @else { p.notice { "The history is not available, because the database of the accounts does not reply." } }
+        div.columns {
+            section.panel aria-labelledby="feeds" { h2 id="feeds" { "Age of the data" } (feed_table(feeds.as_deref())) }
             section.panel aria-labelledby="parts" {
                 h2 id="parts" { "Parts" }
                 dl {
@@ -63,7 +69,26 @@ fn body(health: &Health) -> Markup {
                     div { dt { "Service version" } dd { (health.version) } }
                 }
             }
-            p.hint { "Reload to see the current state. Programs can call " a href="/v1/health" { "/v1/health" } "." }
+        }
+        p.hint { "Reload to see the current state. Programs can call " a href="/v1/status" { "/v1/status" } " and " a href="/v1/health" { "/v1/health" } "." }
+    }
+}
+
+fn feed_table(feeds: Option<&[FeedAge]>) -> Markup {
+    html! {
+        @match feeds {
+            None => p { "Unknown." },
+            Some([]) => p { "No data." },
+            Some(feeds) => (stacked_table("Table: age of the data", &[Text("Feed"), Text("Kind"), Text("Newest day"), Text("Last update")], html! {
+                @for feed in feeds {
+                    tr {
+                        th scope="row" { (feed.source) }
+                        td data-label="Kind" { (feed.kind) }
+                        td data-label="Newest day" { (feed.newest.format("%-d %b %Y")) }
+                        td data-label="Last update" { (format_time(feed.updated_at)) }
+                    }
+                }
+            })),
         }
     }
 }

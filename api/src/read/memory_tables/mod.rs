@@ -16,7 +16,7 @@ use super::{QueryError, ServedGeneration, lookup};
 use crate::parameters::facets::{FacetIndex, FilterField};
 pub(crate) use list_table::{EtfTable, NameIndex, SearchNames, SecurityRow, StockTable};
 pub(crate) use near_symbols::NearSymbol;
-pub(crate) use quality::{FeedCount, FlagCount, HeldRowCount, QualityTables};
+pub(crate) use quality::{FeedAge, FeedCount, FlagCount, HeldRowCount, QualityTables};
 
 const FILTER_NAMES: &str = include_str!("../../../queries/filters/names.sql");
 
@@ -28,6 +28,7 @@ pub(crate) struct MemoryTables {
     etfs: VersionedCache<EtfTable>,
     facet_indexes: VersionedCache<FacetIndex>,
     quality: VersionedCache<QualityTables>,
+    feed_ages: VersionedCache<Vec<FeedAge>>,
 }
 
 impl MemoryTables {
@@ -64,6 +65,14 @@ impl MemoryTables {
         generation: &ServedGeneration,
     ) -> Result<Arc<QualityTables>, QueryError> {
         self.quality.get(generation, QualityTables::load(generation)).await
+    }
+
+    /// Ages of the served data by feed, at the newest known data version of the generation.
+    pub(crate) async fn feed_ages(
+        &self,
+        generation: &ServedGeneration,
+    ) -> Result<Arc<Vec<FeedAge>>, QueryError> {
+        self.feed_ages.get(generation, FeedAge::load_all(generation)).await
     }
 }
 

@@ -1,12 +1,15 @@
 //! Counts that describe the quality of the data: coverage, feeds, quarantined rows and flags.
 
-use chrono::NaiveDate;
+use chrono::{DateTime, NaiveDate, Utc};
+use serde::Serialize;
 use store::{FromRow, sql_row};
+use utoipa::ToSchema;
 
 use crate::read::{QueryError, ServedGeneration, lookup};
 
 const COVERAGE: &str = include_str!("../../../queries/quality/coverage.sql");
 const FEEDS: &str = include_str!("../../../queries/quality/feeds.sql");
+const FEED_AGES: &str = include_str!("../../../queries/quality/feed_ages.sql");
 const HELD_ROWS: &str = include_str!("../../../queries/quality/held_rows.sql");
 const FLAGS: &str = include_str!("../../../queries/quality/flags.sql");
 
@@ -49,6 +52,21 @@ sql_row! {
 }
 
 sql_row! {
+    /// Age of the served data of a feed.
+    #[derive(Debug, Clone, Serialize, ToSchema)]
+    pub(crate) struct FeedAge {
+        /// Name of the feed.
+        pub(crate) source: String,
+        /// Kind of the data: prices or dividends.
+        pub(crate) kind: String,
+        /// Newest trading day with a price, or newest ex-date of a dividend that is not estimated.
+        pub(crate) newest: NaiveDate,
+        /// Time of the last update of the data, in UTC.
+        pub(crate) updated_at: DateTime<Utc>,
+    }
+}
+
+sql_row! {
     /// Quarantined rows with the same feed, kind and reason.
     #[derive(Debug)]
     pub(crate) struct HeldRowCount {
@@ -82,6 +100,12 @@ impl QualityTables {
             held_rows: read(generation, HELD_ROWS).await?,
             flags: read(generation, FLAGS).await?,
         })
+    }
+}
+
+impl FeedAge {
+    pub(super) async fn load_all(generation: &ServedGeneration) -> Result<Vec<Self>, QueryError> {
+        read(generation, FEED_AGES).await
     }
 }
 

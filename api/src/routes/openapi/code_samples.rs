@@ -2,6 +2,9 @@
 
 use serde_json::{Value, json};
 
+/// Paths that need no key.
+pub(crate) const WITHOUT_KEY: [&str; 2] = ["/v1/health", "/v1/status"];
+
 /// Optional parameters without which a call would fail, or not end, as endpoint and name.
 const EFFECTIVELY_REQUIRED: [(&str, &str); 3] =
     [("/v1/dividends/history", "symbols"), ("/v1/changes", "symbols"), ("/v1/changes", "follow")];
@@ -48,7 +51,7 @@ fn curl(path: &str, places: &Values<'_>, query: &Values<'_>, body: Option<&Value
     if !pairs.is_empty() {
         target = format!("{target}?{}", pairs.join("&"));
     }
-    let key = if path == "/v1/health" { "" } else { "-H \"Authorization: Bearer $DDS_API_KEY\" " };
+    let key = if WITHOUT_KEY.contains(&path) { "" } else { "-H \"Authorization: Bearer $DDS_API_KEY\" " };
     let data = body.map(|body| format!("-H \"Content-Type: application/json\" -d '{body}' "));
     format!("curl -s {key}{}\"$DDS_API_URL{target}\"", data.unwrap_or_default())
 }

@@ -16,7 +16,7 @@ use crate::routes::endpoint::{
     AcceptedValues, ErrorBody, FeatureNotAvailableBody, InvalidParameter, InvalidParameterBody, LimitedBody,
     NotFoundBody, QuotaUsage,
 };
-use crate::routes::openapi::code_samples::code_samples;
+use crate::routes::openapi::code_samples::{WITHOUT_KEY, code_samples};
 use crate::routes::openapi::examples::{error_bodies, example_value};
 
 /// Example responses by path, as JSON: `{path: {request, answer}}`. They were recorded with generated market data.
@@ -122,7 +122,7 @@ pub(crate) fn complete_document(document: &utoipa::openapi::OpenApi) -> Result<V
         if let Some(example) = examples.get(path) {
             responses["200"]["content"]["application/json"]["example"] = example["answer"].clone();
         }
-        let keyed = path != "/v1/health";
+        let keyed = !WITHOUT_KEY.contains(&path.as_str());
         let is_stream = responses["200"]["content"].get(EVENT_STREAM).is_some();
         if is_stream {
             let schema = &mut responses["200"]["content"][EVENT_STREAM]["schema"];

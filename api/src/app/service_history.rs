@@ -1,0 +1,304 @@
+//! History of the service: its traffic in 90 days, incidents and planned work.
+//!
+//! Invariant: requests read the database at most once in [`CACHE_TIME`], however many there are.
+
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use chrono::{DateTime, TimeDelta, Utc};
+use deadpool_postgres::{Pool, PoolError, RecyclingMethod, TimeoutType};
+use market::decimal::ExactDecimal;
+use market::text_enum;
+use rust_decimal::Decimal;
+use serde::Serialize;
+use store::db::{add_session_options, error_chain};
+use store::{FromRow, sql_row, tls};
+use telemetry::listener::DURATION_BUCKETS;
+use tokio::sync::{Mutex, oneshot};
+use tokio::time::timeout;
+use tokio_postgres::types::ToSql;
+use tokio_postgres::{Client, Config, Row};
+use utoipa::ToSchema;
+
+use super::traffic_recorder::{DAYS, TrafficRecorder, first_day, start_of};
+use crate::concurrency::tasks::BackgroundTasks;
+use crate::metrics::traffic::TrafficCounter;
+use crate::read::pool::build_pool;
+
+const PERIODS: &str = include_str!("../../queries/status/periods.sql");
+const ENDPOINT_GROUPS: &str = include_str!("../../queries/status/endpoint_groups.sql");
+const INCIDENTS: &str = include_str!("../../queries/status/incidents.sql");
+const MAINTENANCE: &str = include_str!("../../queries/maintenance/list.sql");
+
+/// Number of hours of the short period.
+const HOURS: i32 = 24;
+const HOURS_OF_DAY: i32 = 24;
+/// Time for which a history is used again.
+const CACHE_TIME: Duration = Duration::from_secs(60);
+/// Time limit of a read. It is shorter than the time limit of a page.
+const READ_TIMEOUT: Duration = Duration::from_secs(2);
+/// Time limit of a statement, and of opening a connection.
+const DATABASE_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Traffic of the last 90 days, incidents and planned work. Calls of the API and of pages are counted, but not probes,
+/// requests for the status, and files of pages. The last minute is missing.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub(crate) struct ServiceHistory {
+    /// Time at which the history was read, in UTC. It is older than two minutes only while the database of the accounts does
+    /// not reply.
+    pub(crate) as_of: DateTime<Utc>,
+    /// All counted calls of the 90 days.
+    pub(crate) total: TrafficPeriod,
+    /// The 90 days until today, in UTC, oldest first.
+    pub(crate) days: Vec<TrafficPeriod>,
+    /// The 24 hours until the current hour, oldest first.
+    pub(crate) hours: Vec<TrafficPeriod>,
+    /// Groups of endpoints with calls in the 90 days, by name.
+    pub(crate) endpoint_groups: Vec<EndpointGroup>,
+    /// Incidents of the 90 days, newest first; at most 200.
+    pub(crate) incidents: Vec<Incident>,
+    /// Planned work that is announced, in progress, or ended in the 90 days, latest first; at most 200.
+    pub(crate) maintenance: Vec<Maintenance>,
+}
+
+/// Counted calls in a period.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub(crate) struct TrafficPeriod {
+    /// Start of the period, in UTC.
+    pub(crate) start: DateTime<Utc>,
+    /// Number of calls. 0 means no traffic, for example because no instance ran.
+    pub(crate) calls: i64,
+    /// Number of calls that were answered with a status of 500 or more.
+    pub(crate) failures: i64,
+    /// Share of the calls that did not fail, in percent, rounded down; null without calls.
+    pub(crate) availability_percent: Option<ExactDecimal>,
+}
+
+/// Calls of a group of endpoints.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub(crate) struct EndpointGroup {
+    /// Name of the group, for example prices.
+    pub(crate) group: String,
+    /// Calls of the last 24 hours, with the current hour.
+    pub(crate) last_24_hours: GroupCalls,
+    /// Calls of the last 90 days.
+    pub(crate) last_90_days: GroupCalls,
+}
+
+/// Calls of a group of endpoints in a period. A duration is measured from the head of the request to the head of the
+/// response. It is an upper limit from a scale of fixed values; the greatest, 10000 ms, also means longer durations.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub(crate) struct GroupCalls {
+    /// Number of calls.
+    pub(crate) calls: i64,
+    /// Number of calls that were answered with a status of 500 or more.
+    pub(crate) failures: i64,
+    /// Share of the calls that did not fail, in percent, rounded down; null without calls.
+    pub(crate) availability_percent: Option<ExactDecimal>,
+    /// Duration that half of the calls did not exceed, in milliseconds; null without calls.
+    pub(crate) p50_ms: Option<ExactDecimal>,
+    /// Duration that 95 % of the calls did not exceed, in milliseconds; null without calls.
+    pub(crate) p95_ms: Option<ExactDecimal>,
+}
+
+sql_row! {
+    /// Period in which more than 5 % of the calls of each minute failed. At most five better minutes in a row, or minutes
+    /// without calls, are part of it.
+    #[derive(Debug, Clone, Serialize, ToSchema)]
+    pub(crate) struct Incident {
+        /// Start of the first failing minute, in UTC.
+        pub(crate) start: DateTime<Utc>,
+        /// End of the last failing minute, in UTC; null if the incident may continue, because this minute ended less than
+        /// five minutes ago.
+        pub(crate) end: Option<DateTime<Utc>>,
+        /// Number of calls from start to end.
+        pub(crate) calls: i64,
+        /// Number of these calls that were answered with a status of 500 or more.
+        pub(crate) failures: i64,
+        /// Share of the calls that failed, in percent.
+        pub(crate) failure_percent: ExactDecimal,
+    }
+}
+
+text_enum! {
+    /// State of planned work.
+    pub enum MaintenanceState { Planned = "planned", InProgress = "in_progress", Completed = "completed" }
+}
+
+sql_row! {
+    /// Planned work on the service.
+    #[derive(Debug, Clone, Serialize, ToSchema)]
+    pub(crate) struct Maintenance {
+        /// Id of the planned work.
+        pub(crate) id: i64,
+        /// Start, in UTC.
+        pub(crate) start: DateTime<Utc>,
+        /// End, in UTC.
+        pub(crate) end: DateTime<Utc>,
+        /// State, by the planned times.
+        pub(crate) state: MaintenanceState,
+        /// Description by the operator.
+        pub(crate) description: String,
+    }
+}
+
+impl TrafficPeriod {
+    fn new(start: DateTime<Utc>, calls: i64, failures: i64) -> Self {
+        Self { start, calls, failures, availability_percent: availability_percent(calls, failures) }
+    }
+}
+
+impl FromRow for TrafficPeriod {
+    fn from_row(row: &Row) -> Result<Self, tokio_postgres::Error> {
+        Ok(Self::new(row.try_get("start")?, row.try_get("calls")?, row.try_get("failures")?))
+    }
+}
+
+impl FromRow for EndpointGroup {
+    fn from_row(row: &Row) -> Result<Self, tokio_postgres::Error> {
+        let traffic = |failures, durations| {
+            Ok::<_, tokio_postgres::Error>(GroupCalls::new(
+                row.try_get(failures)?,
+                &row.try_get::<_, Vec<i64>>(durations)?,
+            ))
+        };
+        Ok(Self {
+            group: row.try_get("endpoint_group")?,
+            last_24_hours: traffic("recent_failures", "recent_durations")?,
+            last_90_days: traffic("failures", "durations")?,
+        })
+    }
+}
+
+impl GroupCalls {
+    /// `durations` has the calls by bucket of [`DURATION_BUCKETS`].
+    fn new(failures: i64, durations: &[i64]) -> Self {
+        let calls = durations.iter().sum();
+        let [p50_ms, p95_ms] = [50, 95].map(|percent| percentile_ms(durations, percent));
+        Self { calls, failures, availability_percent: availability_percent(calls, failures), p50_ms, p95_ms }
+    }
+}
+
+fn availability_percent(calls: i64, failures: i64) -> Option<ExactDecimal> {
+    let percent = Decimal::from(calls - failures) * Decimal::ONE_HUNDRED;
+    Some(percent.checked_div(calls.into())?.trunc_with_scale(4).into())
+}
+
+/// Upper limit of the bucket that contains a percentile of the durations; `None` without calls.
+fn percentile_ms(durations: &[i64], percent: i64) -> Option<ExactDecimal> {
+    let calls: i64 = durations.iter().sum();
+    let mut up_to = 0;
+    let bucket = durations.iter().position(|calls_of_bucket| {
+        up_to += calls_of_bucket;
+        up_to > 0 && up_to * 100 >= calls * percent
+    })?;
+    let seconds = DURATION_BUCKETS.get(bucket).or(DURATION_BUCKETS.last())?;
+    Some((Decimal::try_from(*seconds).ok()? * Decimal::ONE_THOUSAND).into())
+}
+
+/// Finds the planned work that ends after a time.
+pub(crate) async fn find_maintenance(
+    client: &Client,
+    after: DateTime<Utc>,
+) -> Result<Vec<Maintenance>, tokio_postgres::Error> {
+    find_rows(client, MAINTENANCE, &[&after]).await
+}
+
+async fn find_rows<T: FromRow>(
+    client: &Client,
+    statement: &str,
+    parameters: &[&(dyn ToSql + Sync)],
+) -> Result<Vec<T>, tokio_postgres::Error> {
+    client.query(statement, parameters).await?.iter().map(T::from_row).collect()
+}
+
+/// Reader of the history, and owner of the traffic recorder, which stops when this value is dropped.
+#[derive(Debug)]
+pub(crate) struct HistoryReader {
+    pool: Pool,
+    latest: Mutex<LatestHistory>,
+    _recorder: oneshot::Sender<()>,
+}
+
+/// Result of the latest successful read, and time of the latest attempt.
+#[derive(Debug, Default)]
+struct LatestHistory {
+    history: Option<ServiceHistory>,
+    tried_at: Option<Instant>,
+}
+
+impl HistoryReader {
+    /// Starts the traffic recorder. `config` is the connection of the API's role to the database with the accounts.
+    pub(crate) fn start(
+        mut config: Config,
+        counter: TrafficCounter,
+        tasks: &BackgroundTasks,
+    ) -> anyhow::Result<Self> {
+        add_session_options(&mut config, &format!("-c statement_timeout={}", DATABASE_TIMEOUT.as_millis()));
+        let tls = tls::tls_connector(&config)?;
+        let pool = build_pool(config, tls, 1, DATABASE_TIMEOUT, RecyclingMethod::Verified, "")
+            .context("cannot create the connection pool of the traffic recorder")?;
+        let (recorder, stopped) = oneshot::channel();
+        tasks.spawn(TrafficRecorder::new(pool.clone(), counter).run(stopped));
+        Ok(Self { pool, latest: Mutex::default(), _recorder: recorder })
+    }
+
+    /// Latest history; `None` if it could not be read yet. The database is not read while `is_reachable` is false.
+    pub(crate) async fn latest(&self, is_reachable: bool) -> Option<ServiceHistory> {
+        let mut latest = self.latest.lock().await;
+        let is_old = latest.tried_at.is_none_or(|tried_at| tried_at.elapsed() >= CACHE_TIME);
+        if is_reachable && is_old {
+            let read = timeout(READ_TIMEOUT, self.read()).await;
+            match read.unwrap_or(Err(PoolError::Timeout(TimeoutType::Wait))) {
+                Ok(history) => latest.history = Some(history),
+                Err(error) => {
+                    tracing::warn!(error = %error_chain(&error), "cannot read the history of the service");
+                }
+            }
+            latest.tried_at = Some(Instant::now());
+        }
+        latest.history.clone()
+    }
+
+    async fn read(&self) -> Result<ServiceHistory, PoolError> {
+        let client = &self.pool.get().await?;
+        let as_of = Utc::now();
+        let since = first_day(as_of.date_naive());
+        let first_hour = start_of(as_of, TimeDelta::hours(1)) - TimeDelta::hours(i64::from(HOURS) - 1);
+        let days: Vec<TrafficPeriod> = find_rows(client, PERIODS, &[&since, &HOURS_OF_DAY, &DAYS]).await?;
+        let sum = |count: fn(&TrafficPeriod) -> i64| days.iter().map(count).sum();
+        Ok(ServiceHistory {
+            as_of,
+            total: TrafficPeriod::new(since, sum(|day| day.calls), sum(|day| day.failures)),
+            days,
+            hours: find_rows(client, PERIODS, &[&first_hour, &1_i32, &HOURS]).await?,
+            endpoint_groups: find_rows(client, ENDPOINT_GROUPS, &[&since, &first_hour]).await?,
+            incidents: find_rows(client, INCIDENTS, &[&since]).await?,
+            maintenance: find_maintenance(client, since).await?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_is_never_rounded_away_and_no_calls_have_no_share() {
+        let shares = [(0, 0), (10_000_000, 1), (3, 1), (5, 5), (5, 0)];
+        let shares =
+            shares.map(|(calls, failures)| availability_percent(calls, failures).map(ExactDecimal::text));
+        let shares = shares.each_ref().map(Option::as_deref);
+        assert_eq!(shares, [None, Some("99.9999"), Some("66.6666"), Some("0"), Some("100")]);
+    }
+
+    #[test]
+    fn a_percentile_is_the_limit_of_its_bucket() {
+        let mut durations = vec![0; DURATION_BUCKETS.len() + 1];
+        assert!(percentile_ms(&durations, 50).is_none());
+        (durations[0], durations[3], durations[15]) = (50, 45, 5);
+        let limits =
+            [50, 51, 95, 96].map(|percent| percentile_ms(&durations, percent).map(ExactDecimal::text));
+        assert_eq!(limits.each_ref().map(Option::as_deref), ["0.25", "2.5", "2.5", "10000"].map(Some));
+    }
+}
