@@ -41,7 +41,7 @@ const READ_TIMEOUT: Duration = Duration::from_secs(2);
 const DATABASE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Traffic of the last 90 days, incidents and planned work. Calls of the API and of pages are counted, but not probes,
-/// requests for the status, and files of pages. The last minute is missing.
+/// requests for the status, files of pages, and unknown addresses. Calls of the last two minutes may be missing.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct ServiceHistory {
     /// Time at which the history was read, in UTC. It is older than two minutes only while the database of the accounts does
@@ -77,7 +77,7 @@ pub(crate) struct TrafficPeriod {
 /// Calls of a group of endpoints.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct EndpointGroup {
-    /// Name of the group, for example prices.
+    /// Name of the group: bulk, changes, dividends, feeds, mcp, pages, portfolio, prices, screeners or securities.
     pub(crate) group: String,
     /// Calls of the last 24 hours, with the current hour.
     pub(crate) last_24_hours: GroupCalls,
@@ -102,8 +102,8 @@ pub(crate) struct GroupCalls {
 }
 
 sql_row! {
-    /// Period in which more than 5 % of the calls of each minute failed. At most five better minutes in a row, or minutes
-    /// without calls, are part of it.
+    /// Minutes in each of which more than 5 % of the calls failed. Up to five other minutes between two of them, with or
+    /// without calls, are part of the incident.
     #[derive(Debug, Clone, Serialize, ToSchema)]
     pub(crate) struct Incident {
         /// Start of the first failing minute, in UTC.

@@ -46,7 +46,7 @@ impl StatusReport {
 /// Service status
 ///
 /// Health, age of the data, share of calls without server errors, durations, incidents and planned work. All instances
-/// together count the calls. The response is at most two minutes old.
+/// together count the calls.
 #[utoipa::path(
     get, path = "/v1/status", tag = "System", security(()),
     responses((status = 200, description = "Status of the service, also while reads are not served", body = StatusAnswer))

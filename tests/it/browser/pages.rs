@@ -101,10 +101,32 @@ async fn fill(stage: &Stage) -> Result<()> {
     Ok(())
 }
 
+/// Inserts traffic of the last 60 days with two days and two hours without any, an incident, and planned work.
+async fn fill_status(stage: &Stage) -> Result<()> {
+    for statement in [
+        "insert into accounts.traffic_minutes
+         select m, 400 + extract(minute from m)::bigint, 0
+         from generate_series(date_trunc('minute', now()) - interval '60 days', now(), interval '1 minute') m
+         where m not between now() - interval '20 days' and now() - interval '18 days'
+           and m not between now() - interval '9 hours' and now() - interval '7 hours'",
+        "update accounts.traffic_minutes set failures = calls / 2
+         where minute between now() - interval '3 hours' and now() - interval '170 minutes'",
+        "insert into accounts.traffic_hours
+         select date_trunc('hour', now()), name, 9, array_fill(100, array[16]) from unnest(array['pages', 'prices', 'screeners']) name",
+        "insert into accounts.maintenance (starts_at, ends_at, description) values
+         (now() + interval '2 days', now() + interval '50 hours', 'Upgrade of the database; answers may take a second longer.'),
+         (now() - interval '3 days', now() - interval '70 hours', 'Move to new servers')",
+    ] {
+        stage.world.app.sql(statement, &[]).await?;
+    }
+    Ok(())
+}
+
 #[tokio::test]
 async fn every_page_is_accessible_on_every_screen() -> Result<()> {
     let Some(rules) = accessibility_rules()? else { return Ok(()) };
     let Some(stage) = Stage::set(BrowserOptions::default()).await? else { return Ok(()) };
+    fill_status(&stage).await?;
     let mut found = vec![];
     for (name, path) in PUBLIC {
         stage.open(path).await?;

@@ -55,19 +55,17 @@ fn body(StatusReport { health, feeds, history }: &StatusReport) -> Markup {
         p class=(class) role="status" { strong { (title) ". " } (text) }
         @if let Some(history) = history { (render_announcements(&history.maintenance)) (render_history(history)) }
         @else { p.notice { "The history is not available, because the database of the accounts does not reply." } }
-        div.columns {
-            section.panel aria-labelledby="feeds" { h2 id="feeds" { "Age of the data" } (feed_table(feeds.as_deref())) }
-            section.panel aria-labelledby="parts" {
-                h2 id="parts" { "Parts" }
-                dl {
-                    div { dt { "Database" } dd { (state(components.postgres)) } }
-                    div { dt { "Accounts" } dd { (state(components.accounts)) } }
-                    div { dt { "Log" } dd { (state(components.nats)) } }
-                    div { dt { "Newest trading day" } dd { (as_of) } }
-                    div { dt { "Behind the log" } dd { (lag) } }
-                    div { dt { "Data version" } dd { code { (projection.data_version.as_deref().unwrap_or("none")) } } }
-                    div { dt { "Service version" } dd { (health.version) } }
-                }
+        section.panel.block aria-labelledby="feeds" { h2 id="feeds" { "Age of the data" } (feed_table(feeds.as_deref())) }
+        section.panel.block aria-labelledby="parts" {
+            h2 id="parts" { "Parts" }
+            dl.facts {
+                div { dt { "Database" } dd { (state(components.postgres)) } }
+                div { dt { "Accounts" } dd { (state(components.accounts)) } }
+                div { dt { "Log" } dd { (state(components.nats)) } }
+                div { dt { "Newest trading day" } dd { (as_of) } }
+                div { dt { "Behind the log" } dd { (lag) } }
+                div { dt { "Data version" } dd { code { (projection.data_version.as_deref().unwrap_or("none")) } } }
+                div { dt { "Service version" } dd { (health.version) } }
             }
         }
         p.hint { "Reload to see the current state. Programs can call " a href="/v1/status" { "/v1/status" } " and " a href="/v1/health" { "/v1/health" } "." }

@@ -40,11 +40,16 @@ pub(super) fn render_history(history: &ServiceHistory) -> Markup {
         section.panel.block aria-labelledby="calls" {
             h2 id="calls" { "Calls without server errors" }
             p.figure { strong { (share(total.availability_percent)) } " of " (format_count(total.calls, "call", "calls")) " in " (history.days.len()) " days" }
+            ul.legend.chart aria-hidden="true" {
+                @for (class, title) in LEVELS.map(|(_, class, title)| (class, title)).into_iter().chain([NO_TRAFFIC]) {
+                    li { span class={ "dot " (class) } {} (title) }
+                }
+            }
             (bars("By day (UTC)", &history.days, "%-d %b"))
             (bars("By hour (UTC), last 24 hours", &history.hours, "%H:%M"))
             p.hint {
                 "Calls of the API and of pages, counted by the service itself. A call failed if its answer has a status of 500 or more. "
-                "Refused calls, such as an invalid key or a limit (4xx), did not fail. Probes and this page are not counted. "
+                "Refused calls, such as an invalid key or a limit (4xx), did not fail. Probes, this page and unknown addresses are not counted. "
                 "“No traffic” means that no call arrived, or that no instance ran. State of " (format_time(history.as_of)) "."
             }
         }
@@ -53,16 +58,14 @@ pub(super) fn render_history(history: &ServiceHistory) -> Markup {
             (group_table(&history.endpoint_groups))
             p.hint { "p50 and p95: half of the calls, and 95 % of them, took at most this time until the head of the answer." }
         }
-        div.columns {
-            section.panel aria-labelledby="incidents" {
-                h2 id="incidents" { "Incidents in 90 days" }
-                (incident_table(&history.incidents))
-                p.hint { "Minutes in which more than 5 % of the calls failed, with gaps of up to five minutes." }
-            }
-            section.panel aria-labelledby="maintenance" {
-                h2 id="maintenance" { "Planned work" }
-                (maintenance_table(&history.maintenance))
-            }
+        section.panel.block aria-labelledby="incidents" {
+            h2 id="incidents" { "Incidents in 90 days" }
+            (incident_table(&history.incidents))
+            p.hint { "Minutes in which more than 5 % of the calls failed, with gaps of up to five minutes." }
+        }
+        section.panel.block aria-labelledby="maintenance" {
+            h2 id="maintenance" { "Planned work" }
+            (maintenance_table(&history.maintenance))
         }
     }
 }
@@ -78,11 +81,6 @@ fn bars(title: &str, periods: &[TrafficPeriod], format: &str) -> Markup {
     html! {
         figure.chart {
             p.unit { (title) }
-            ul.legend aria-hidden="true" {
-                @for (class, title) in LEVELS.map(|(_, class, title)| (class, title)).into_iter().chain([NO_TRAFFIC]) {
-                    li { span class={ "dot " (class) } {} (title) }
-                }
-            }
             p.reading aria-hidden="true" { (latest.map(text).unwrap_or_default()) }
             svg.values.thin role="img" aria-label=(label) {
                 svg viewBox={ "0 0 " (width) " 10" } preserveAspectRatio="none" {
@@ -180,12 +178,13 @@ fn incident_table(incidents: &[Incident]) -> Markup {
 fn maintenance_table(works: &[Maintenance]) -> Markup {
     html! {
         @if works.is_empty() { p { "None." } } @else {
-            (stacked_table("Table: planned work", &[Text("Start"), Text("End"), Text("Work")], html! {
+            (stacked_table("Table: planned work", &[Text("Start"), Text("End"), Text("State"), Text("Work")], html! {
                 @for work in works {
                     tr {
                         th scope="row" { (format_time(work.start)) }
                         td data-label="End" { (format_time(work.end)) }
-                        td data-label="Work" { (work.description) " " span.tag { (work.state.as_str().replace('_', " ")) } }
+                        td data-label="State" { (work.state.as_str().replace('_', " ")) }
+                        td data-label="Work" { (work.description) }
                     }
                 }
             }))
