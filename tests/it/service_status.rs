@@ -60,6 +60,8 @@ async fn calls_over_two_processes_and_a_restart_are_all_in_the_status() -> Resul
         assert!(p50 > Some(0.0) && p50 <= p95, "{group}");
     }
     assert_eq!(history["incidents"], json!([]));
+    let in_text = restarted.get("/v1/status?decimals=string", None).await?.json()?;
+    assert_eq!(in_text["data"]["history"]["total"]["availability_percent"], "100");
     check(&status["health"], json!({ "status": "ok" }));
     let feeds = status["feeds"].as_array().context("feeds")?;
     for kind in ["prices", "dividends"] {

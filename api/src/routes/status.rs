@@ -1,7 +1,9 @@
 //! `GET /v1/status`: health, age of the data, traffic of 90 days, incidents and planned work. It needs no key.
 
 use axum::Json;
-use axum::extract::State;
+use axum::extract::{RawQuery, State};
+use axum::response::{IntoResponse, Response};
+use market::decimal::with_decimals_as_text;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -49,8 +51,11 @@ impl StatusReport {
 /// together count the calls.
 #[utoipa::path(
     get, path = "/v1/status", tag = "System", security(()),
+    params(("decimals" = Option<String>, Query, description = "`string` for decimals as strings. Default: exact numbers.")),
     responses((status = 200, description = "Status of the service, also while reads are not served", body = StatusAnswer))
 )]
-pub(crate) async fn status(State(app): State<App>) -> Json<StatusAnswer> {
-    Json(StatusAnswer { data: StatusReport::from_app(&app).await })
+pub(crate) async fn status(State(app): State<App>, RawQuery(query): RawQuery) -> Response {
+    let answer = Json(StatusAnswer { data: StatusReport::from_app(&app).await });
+    let is_text = query.is_some_and(|query| query.split('&').any(|pair| pair == "decimals=string"));
+    if is_text { with_decimals_as_text(|| answer.into_response()) } else { answer.into_response() }
 }

@@ -600,6 +600,27 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/status": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Service status
+         * @description Health, age of the data, share of calls without server errors, durations, incidents and planned work. All instances
+         *     together count the calls.
+         */
+        get: operations["status"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/stocks": {
         parameters: {
             query?: never;
@@ -1340,6 +1361,15 @@ export interface components {
          * @enum {string}
          */
         DividendType: "regular" | "special" | "supplemental" | "irregular" | "return_of_capital" | "capital_gain" | "capital_gain_long" | "capital_gain_short" | "stock" | "spin_off" | "liquidation" | "unknown";
+        /** @description Calls of a group of endpoints. */
+        EndpointGroup: {
+            /** @description Name of the group: bulk, changes, dividends, feeds, mcp, pages, portfolio, prices, screeners or securities. */
+            group: string;
+            /** @description Calls of the last 24 hours, with the current hour. */
+            last_24_hours: components["schemas"]["GroupCalls"];
+            /** @description Calls of the last 90 days. */
+            last_90_days: components["schemas"]["GroupCalls"];
+        };
         /** @description Error response. */
         ErrorBody: {
             /** @description Stable error code for programs. */
@@ -1744,6 +1774,23 @@ export interface components {
             /** @description Path of the page that describes the plans, relative to this service. */
             upgrade_url: string;
         };
+        /** @description Age of the served data of a feed. */
+        FeedAge: {
+            /** @description Kind of the data: prices or dividends. */
+            kind: string;
+            /**
+             * Format: date
+             * @description Newest trading day with a price, or newest ex-date of a dividend that is not estimated.
+             */
+            newest: string;
+            /** @description Name of the feed. */
+            source: string;
+            /**
+             * Format: date-time
+             * @description Time of the last update of the data, in UTC.
+             */
+            updated_at: string;
+        };
         /**
          * @description Payment from which the forward dividend is computed. `declared`: a payment with an ex-date on or after the as-of date. `last_times_frequency`: a payment with an ex-date before the as-of date. `none`: no payment is used (R8).
          * @enum {string}
@@ -1964,6 +2011,37 @@ export interface components {
          * @enum {string}
          */
         GapReason: "unknown_symbol" | "dividends_unknown" | "not_estimated" | "no_payment_date" | "delisted" | "no_price" | "currency_mismatch";
+        /**
+         * @description Calls of a group of endpoints in a period. A duration is measured from the head of the request to the head of the
+         *     response. It is an upper limit from a scale of fixed values; the greatest, 10000 ms, also means longer durations.
+         */
+        GroupCalls: {
+            /**
+             * Format: decimal
+             * @description Share of the calls that did not fail, in percent, rounded down; null without calls.
+             */
+            availability_percent?: Decimal | null;
+            /**
+             * Format: int64
+             * @description Number of calls.
+             */
+            calls: number;
+            /**
+             * Format: int64
+             * @description Number of calls that were answered with a status of 500 or more.
+             */
+            failures: number;
+            /**
+             * Format: decimal
+             * @description Duration that half of the calls did not exceed, in milliseconds; null without calls.
+             */
+            p50_ms?: Decimal | null;
+            /**
+             * Format: decimal
+             * @description Duration that 95 % of the calls did not exceed, in milliseconds; null without calls.
+             */
+            p95_ms?: Decimal | null;
+        };
         /** @description Growth of an amount. */
         GrowthAnswer: {
             /** @description A row for the first session, and one for each period, oldest first. */
@@ -2177,6 +2255,35 @@ export interface components {
             former_symbols: Record<string, never>[];
             /** @description International Securities Identification Number. */
             isin?: string | null;
+        };
+        /**
+         * @description Minutes in each of which more than 5 % of the calls failed. Up to five other minutes between two of them, with or
+         *     without calls, are part of the incident.
+         */
+        Incident: {
+            /**
+             * Format: int64
+             * @description Number of calls from start to end.
+             */
+            calls: number;
+            /**
+             * Format: date-time
+             * @description End of the last failing minute, in UTC; null if the incident may continue, because this minute ended less than
+             *     five minutes ago.
+             */
+            end?: string | null;
+            /** @description Share of the calls that failed, in percent. */
+            failure_percent: components["schemas"]["Exact"];
+            /**
+             * Format: int64
+             * @description Number of these calls that were answered with a status of 500 or more.
+             */
+            failures: number;
+            /**
+             * Format: date-time
+             * @description Start of the first failing minute, in UTC.
+             */
+            start: string;
         };
         /** @description One reason why income or a figure of a symbol is missing. */
         IncomeGap: {
@@ -2530,6 +2637,33 @@ export interface components {
          * @enum {string}
          */
         ListTier: "champion" | "contender" | "challenger";
+        /** @description Planned work on the service. */
+        Maintenance: {
+            /** @description Description by the operator. */
+            description: string;
+            /**
+             * Format: date-time
+             * @description End, in UTC.
+             */
+            end: string;
+            /**
+             * Format: int64
+             * @description Id of the planned work.
+             */
+            id: number;
+            /**
+             * Format: date-time
+             * @description Start, in UTC.
+             */
+            start: string;
+            /** @description State, by the planned times. */
+            state: components["schemas"]["MaintenanceState"];
+        };
+        /**
+         * @description State of planned work.
+         * @enum {string}
+         */
+        MaintenanceState: "planned" | "in_progress" | "completed";
         /** @description A page of the market's bars. */
         MarketPrices: {
             /** @description Bars of the page, ordered by symbol and day. */
@@ -4059,6 +4193,30 @@ export interface components {
          * @enum {string}
          */
         SecurityType: "stock" | "etf" | "adr" | "reit" | "mlp" | "preferred" | "closed_end_fund" | "trust";
+        /**
+         * @description Traffic of the last 90 days, incidents and planned work. Calls of the API and of pages are counted, but not probes,
+         *     requests for the status, files of pages, and unknown addresses. Calls of the last two minutes may be missing.
+         */
+        ServiceHistory: {
+            /**
+             * Format: date-time
+             * @description Time at which the history was read, in UTC. It is older than two minutes only while the database of the accounts does
+             *     not reply.
+             */
+            as_of: string;
+            /** @description The 90 days until today, in UTC, oldest first. */
+            days: components["schemas"]["TrafficPeriod"][];
+            /** @description Groups of endpoints with calls in the 90 days, by name. */
+            endpoint_groups: components["schemas"]["EndpointGroup"][];
+            /** @description The 24 hours until the current hour, oldest first. */
+            hours: components["schemas"]["TrafficPeriod"][];
+            /** @description Incidents of the 90 days, newest first; at most 200. */
+            incidents: components["schemas"]["Incident"][];
+            /** @description Planned work that is announced, in progress, or ended in the 90 days, latest first; at most 200. */
+            maintenance: components["schemas"]["Maintenance"][];
+            /** @description All counted calls of the 90 days. */
+            total: components["schemas"]["TrafficPeriod"];
+        };
         /** @description Response with one resource. */
         Single_EtfRow: {
             /** @description ETF details: the stock row, followed by fund data. Percentages are numbers of percent: 4.5 means 4.5 %. */
@@ -4221,6 +4379,23 @@ export interface components {
          * @enum {string}
          */
         Status: "ok" | "degraded" | "down";
+        /** @description Envelope of the status response. */
+        StatusAnswer: {
+            /** @description Status of the service. */
+            data: components["schemas"]["StatusReport"];
+        };
+        /** @description Status of the service. */
+        StatusReport: {
+            /** @description Age of the served data by feed; null while the data cannot be read. */
+            feeds?: components["schemas"]["FeedAge"][] | null;
+            /** @description Current health, as in `/v1/health`. */
+            health: components["schemas"]["Health"];
+            /**
+             * @description Traffic, incidents and planned work; null if the database of the accounts did not reply since the start of the
+             *     instance.
+             */
+            history?: components["schemas"]["ServiceHistory"] | null;
+        };
         /** @description Dividend figures in the snapshot of a security. */
         StockDividends: {
             /**
@@ -4385,6 +4560,29 @@ export interface components {
          * @enum {string}
          */
         Tier: "free" | "starter" | "premium" | "professional";
+        /** @description Counted calls in a period. */
+        TrafficPeriod: {
+            /**
+             * Format: decimal
+             * @description Share of the calls that did not fail, in percent, rounded down; null without calls.
+             */
+            availability_percent?: Decimal | null;
+            /**
+             * Format: int64
+             * @description Number of calls. 0 means no traffic, for example because no instance ran.
+             */
+            calls: number;
+            /**
+             * Format: int64
+             * @description Number of calls that were answered with a status of 500 or more.
+             */
+            failures: number;
+            /**
+             * Format: date-time
+             * @description Start of the period, in UTC.
+             */
+            start: string;
+        };
         /** @description Purchase or sale of shares. CSV has the same columns. */
         Transaction: {
             /** @description Account, at most 64 characters. Each account has its own payments. Default: no account. */
@@ -8493,6 +8691,30 @@ export interface operations {
             };
             500: components["responses"]["500"];
             503: components["responses"]["503"];
+        };
+    };
+    status: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Status of the service, also while reads are not served */
+            200: {
+                headers: {
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StatusAnswer"];
+                };
+            };
         };
     };
     stocks: {

@@ -644,6 +644,18 @@ class DividendRow(Struct, frozen=True, kw_only=True):
     before the ex-date."""
 
 
+class EndpointGroup(Struct, frozen=True, kw_only=True):
+    """Calls of a group of endpoints."""
+
+    group: str
+    """Name of the group: bulk, changes, dividends, feeds, mcp, pages, portfolio, prices, screeners or
+    securities."""
+    last_24_hours: GroupCalls
+    """Calls of the last 24 hours, with the current hour."""
+    last_90_days: GroupCalls
+    """Calls of the last 90 days."""
+
+
 class ErrorBody(Struct, frozen=True, kw_only=True):
     """Error response."""
 
@@ -1041,6 +1053,19 @@ class FeatureNotAvailableBody(Struct, frozen=True, kw_only=True):
     """Path of the page that describes the plans, relative to this service."""
 
 
+class FeedAge(Struct, frozen=True, kw_only=True):
+    """Age of the served data of a feed."""
+
+    kind: str
+    """Kind of the data: prices or dividends."""
+    newest: dt.date
+    """Newest trading day with a price, or newest ex-date of a dividend that is not estimated."""
+    source: str
+    """Name of the feed."""
+    updated_at: dt.datetime
+    """Time of the last update of the data, in UTC."""
+
+
 class FundamentalsRow(Struct, frozen=True, kw_only=True):
     """Fundamentals. Money is in `reported_currency`, except that `market_cap` is in the currency of
     the prices. Margins, payout ratios, and the returns on equity and assets are in percent. All
@@ -1142,6 +1167,23 @@ class FxRow(Struct, frozen=True, kw_only=True):
     its inverse."""
     source: str
     """Name of the feed of the rate. If two rates of different feeds were used, both names."""
+
+
+class GroupCalls(Struct, frozen=True, kw_only=True):
+    """Calls of a group of endpoints in a period. A duration is measured from the head of the request
+    to the head of the response. It is an upper limit from a scale of fixed values; the greatest,
+    10000 ms, also means longer durations."""
+
+    availability_percent: Decimal | None = None
+    """Share of the calls that did not fail, in percent, rounded down; null without calls."""
+    calls: int
+    """Number of calls."""
+    failures: int
+    """Number of calls that were answered with a status of 500 or more."""
+    p50_ms: Decimal | None = None
+    """Duration that half of the calls did not exceed, in milliseconds; null without calls."""
+    p95_ms: Decimal | None = None
+    """Duration that 95 % of the calls did not exceed, in milliseconds; null without calls."""
 
 
 class GrowthAnswer(ListAnswer, frozen=True, kw_only=True):
@@ -1370,6 +1412,23 @@ class Identifiers(Struct, frozen=True, kw_only=True):
     """Former symbols with the days of their use."""
     isin: str | None = None
     """International Securities Identification Number."""
+
+
+class Incident(Struct, frozen=True, kw_only=True):
+    """Minutes in each of which more than 5 % of the calls failed. Up to five other minutes between two
+    of them, with or without calls, are part of the incident."""
+
+    calls: int
+    """Number of calls from start to end."""
+    end: dt.datetime | None = None
+    """End of the last failing minute, in UTC; null if the incident may continue, because this minute
+    ended less than five minutes ago."""
+    failure_percent: Decimal
+    """Share of the calls that failed, in percent."""
+    failures: int
+    """Number of these calls that were answered with a status of 500 or more."""
+    start: dt.datetime
+    """Start of the first failing minute, in UTC."""
 
 
 class IncomeGap(Struct, frozen=True, kw_only=True):
@@ -1747,6 +1806,24 @@ class Listing(Struct, frozen=True, kw_only=True):
     """Market identifier code of the listing."""
     symbol: str
     """Canonical ticker of the listing."""
+
+
+class Maintenance(Struct, frozen=True, kw_only=True):
+    """Planned work on the service."""
+
+    description: str
+    """Description by the operator."""
+    end: dt.datetime
+    """End, in UTC."""
+    id: int
+    """Id of the planned work."""
+    start: dt.datetime
+    """Start, in UTC."""
+    state: str
+    """State, by the planned times.
+
+    One of: planned, in_progress, completed.
+    """
 
 
 class MarketPrices(ListAnswer, frozen=True, kw_only=True):
@@ -3594,6 +3671,28 @@ class SecurityStatus(Struct, frozen=True, kw_only=True):
     """Canonical ticker."""
 
 
+class ServiceHistory(Struct, frozen=True, kw_only=True):
+    """Traffic of the last 90 days, incidents and planned work. Calls of the API and of pages are
+    counted, but not probes, requests for the status, files of pages, and unknown addresses. Calls
+    of the last two minutes may be missing."""
+
+    as_of: dt.datetime
+    """Time at which the history was read, in UTC. It is older than two minutes only while the database
+    of the accounts does not reply."""
+    days: list[TrafficPeriod]
+    """The 90 days until today, in UTC, oldest first."""
+    endpoint_groups: list[EndpointGroup]
+    """Groups of endpoints with calls in the 90 days, by name."""
+    hours: list[TrafficPeriod]
+    """The 24 hours until the current hour, oldest first."""
+    incidents: list[Incident]
+    """Incidents of the 90 days, newest first; at most 200."""
+    maintenance: list[Maintenance]
+    """Planned work that is announced, in progress, or ended in the 90 days, latest first; at most 200."""
+    total: TrafficPeriod
+    """All counted calls of the 90 days."""
+
+
 class SingleEtfRow(Struct, frozen=True, kw_only=True):
     """Response with one resource."""
 
@@ -3862,6 +3961,25 @@ class SplitRow(Struct, frozen=True, kw_only=True):
     """Time at which the feed reported the record."""
 
 
+class StatusAnswer(Struct, frozen=True, kw_only=True):
+    """Envelope of the status response."""
+
+    data: StatusReport
+    """Status of the service."""
+
+
+class StatusReport(Struct, frozen=True, kw_only=True):
+    """Status of the service."""
+
+    feeds: list[FeedAge] | None = field(default_factory=list)
+    """Age of the served data by feed; null while the data cannot be read."""
+    health: Health
+    """Current health, as in `/v1/health`."""
+    history: ServiceHistory | None = None
+    """Traffic, incidents and planned work; null if the database of the accounts did not reply since
+    the start of the instance."""
+
+
 class StockDividends(Struct, frozen=True, kw_only=True):
     """Dividend figures in the snapshot of a security."""
 
@@ -3988,6 +4106,19 @@ class SymbolDividends(Struct, frozen=True, kw_only=True):
     """`start_date` of a request for the older dividends; null if there are none."""
     end_date: dt.date | None = None
     """`end_date` of a request for the older dividends; null if there are none."""
+
+
+class TrafficPeriod(Struct, frozen=True, kw_only=True):
+    """Counted calls in a period."""
+
+    availability_percent: Decimal | None = None
+    """Share of the calls that did not fail, in percent, rounded down; null without calls."""
+    calls: int
+    """Number of calls. 0 means no traffic, for example because no instance ran."""
+    failures: int
+    """Number of calls that were answered with a status of 500 or more."""
+    start: dt.datetime
+    """Start of the period, in UTC."""
 
 
 class Transaction(Struct, frozen=True, kw_only=True):

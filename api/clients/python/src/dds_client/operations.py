@@ -2966,6 +2966,20 @@ class Operations(Asker):
             "min_version": min_version,
         }, m.ListSplitCalendarRow)
 
+    def status(self) -> m.StatusAnswer:
+        """Service status.
+
+        Health, age of the data, share of calls without server errors, durations, incidents and
+        planned work. All instances together count the calls.
+
+        Returns:
+            Status of the service, also while reads are not served, in `data`.
+
+        Example:
+            >>> client.status().data
+        """
+        return self._ask(path("/v1/status"), {}, m.StatusAnswer)
+
     def stocks(
         self,
         *,
@@ -5836,6 +5850,13 @@ class AsyncOperations(AsyncAsker):
             "cursor": cursor,
             "min_version": min_version,
         }, m.ListSplitCalendarRow)
+
+    async def status(self) -> m.StatusAnswer:
+        """Service status.
+
+        The parameters are those of `Operations.status`.
+        """
+        return await self._ask(path("/v1/status"), {}, m.StatusAnswer)
 
     async def stocks(
         self,
