@@ -163,7 +163,7 @@ async fn a_load_that_waits_is_complete_and_has_the_failed_checks_of_the_gate() -
             );
             assert_eq!(
                 (&coverage["actual"], &coverage["severity"]),
-                (&json!("10"), &json!("error")),
+                (&json!("7.69"), &json!("error")),
                 "{last}"
             );
             assert_eq!(coverage["name"], "coverage of price");
