@@ -132,8 +132,9 @@ pub(crate) fn fields_by_rule(document: &Value) -> FieldsByRule<'_> {
     let parts = schemas
         .flat_map(|schema| std::iter::once(schema).chain(schema["allOf"].as_array().into_iter().flatten()));
     for (name, field) in parts.filter_map(|part| part["properties"].as_object()).flatten() {
-        // The description of the flags names the rule of each flag.
-        let mut rest = field["description"].as_str().filter(|_| name != "flags").unwrap_or_default();
+        // The description of the flags names the rule of each flag, that of a rule an example.
+        let is_figure = !["flags", "rule", "rule_page"].contains(&name.as_str());
+        let mut rest = field["description"].as_str().filter(|_| is_figure).unwrap_or_default();
         while let Some((_, rule, after)) = split_at_rule(rest) {
             fields.entry(rule).or_default().insert(name);
             rest = after;

@@ -33,7 +33,7 @@ fn render(text: &str, is_shown: impl Fn(&Event<'_>) -> bool) -> Markup {
         Event::End(TagEnd::Link) => [take(&mut is_in_link).then_some(event), None],
         Event::Start(Tag::Image { .. }) | Event::End(TagEnd::Image) => [None, None],
         Event::Start(Tag::Table(_)) => {
-            let region = "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Table\">";
+            let region = "<div class=\"scroll prose\" tabindex=\"0\" role=\"region\" aria-label=\"Table\">";
             [Some(Event::Html(region.into())), Some(event)]
         }
         Event::End(TagEnd::Table) => [Some(event), Some(Event::Html("</div>".into()))],

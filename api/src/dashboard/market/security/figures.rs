@@ -76,7 +76,7 @@ pub(crate) fn render_figures(symbol: &str, metrics: &Value, has_explanations: bo
                     h3 { (figures[0].group) }
                     dl {
                         @for figure in figures {
-                            div { dt { (figure.title) } dd id=(figure.name) { (figure.render(metrics)) @if has_explanations { " " (why_link(symbol, figure)) } " " (method_link(figure)) } }
+                            div { dt { (figure.title) } dd id=(figure.name) { (figure.render(metrics)) span.label { @if has_explanations { " " (why_link(symbol, figure)) } " " (method_link(figure)) } } }
                         }
                     }
                 }
