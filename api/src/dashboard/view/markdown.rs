@@ -84,7 +84,7 @@ mod tests {
             ("`a<b` and **bold `code`**", "<code>a&lt;b</code> and <strong>bold <code>code</code></strong>"),
             ("see ([plans](/plans)).", "see (<a href=\"/plans\">plans</a>)."),
             ("[elsewhere](https://example.com)", "elsewhere"),
-            ("[`Item`] and [`Other`](crate::Other)", "<code>Item</code> and <code>Other</code>"),
+            ("[`Item`] and [`Other`](fn@other)", "<code>Item</code> and <code>Other</code>"),
             ("an open ` and [ and **", "an open ` and [ and **"),
             (
                 "(R9), not R999, XR9 or `R9`",

@@ -92,7 +92,7 @@ fn why_link(symbol: &str, figure: &Figure) -> Markup {
 
 /// Link to the rule of a figure.
 fn method_link(figure: &Figure) -> Markup {
-    html! { a.why href={ "/methods/" (figure.rule) } { (figure.rule) span.unseen { ": method of " (figure.title) } } }
+    html! { a.method href={ "/methods/" (figure.rule) } { (figure.rule) span.unseen { ": method of " (figure.title) } } }
 }
 
 pub(crate) async fn show_explanation(
