@@ -9,7 +9,6 @@ mod clock;
 pub mod format;
 pub mod fuzz_targets;
 pub mod infer;
-mod lineage;
 pub mod load;
 pub mod log;
 pub mod metrics;

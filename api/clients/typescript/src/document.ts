@@ -1574,6 +1574,8 @@ export interface components {
             rounding: string;
             /** @description Number of the rule that defines the metric, for example R7. */
             rule: string;
+            /** @description Path of this service's page about the rule, for example `/methods/R7`. */
+            rule_page: string;
             /** @description Value of the metric in responses, as text; null if unknown, or if it is a date outside the plan's history. */
             value?: string | null;
             /** @description Dividend years from which the value is computed, ascending. Empty if the metric is not computed from years. */
@@ -2728,8 +2730,8 @@ export interface components {
          */
         Metrics: {
             /**
-             * @description Regular dividends of each year, adjusted for splits. The caller's subscription tier limits how far back the
-             *     history goes. Years that begin before this limit are left out.
+             * @description Regular dividends of each year, adjusted for splits (R13). The caller's subscription tier limits how far
+             *     back the history goes. Years that begin before this limit are left out.
              */
             annual_totals?: components["schemas"]["AnnualTotal"][];
             /**
@@ -2747,18 +2749,18 @@ export interface components {
              * @description Chowder number: forward yield plus five-year growth, percentage points (R16).
              */
             chowder_number: Decimal | null;
-            /** @description True if the Chowder number reaches the threshold for the security's yield and sector. */
+            /** @description True if the Chowder number reaches the threshold for the security's yield and sector (R16). */
             chowder_pass: boolean | null;
             /** @description ISO 4217 currency of the dividends and of all figures computed from them. */
             currency: string;
             /**
              * Format: int32
-             * @description Number of cuts of the regular amount per payment in the last ten years.
+             * @description Number of cuts of the regular amount per payment in the last ten years (R13).
              */
             cuts_10y: number;
             /**
              * Format: decimal
-             * @description Dividend cover: earnings over dividends, a ratio.
+             * @description Dividend cover: earnings over dividends, a ratio (R17).
              */
             dividend_cover: Decimal | null;
             /** @description Dividend status of the security (R6). */
@@ -2781,8 +2783,8 @@ export interface components {
             dps_ttm: Decimal | null;
             /**
              * Format: decimal
-             * @description Sum of the regular and special dividends per share with an ex-date in the last 12 months. Distributions of
-             *     capital gains are included.
+             * @description Sum of the regular and special dividends per share with an ex-date in the last 12 months (R7). Distributions
+             *     of capital gains are included.
              */
             dps_ttm_total: Decimal | null;
             /**
@@ -2792,8 +2794,8 @@ export interface components {
             fcf_payout_ratio: Decimal | null;
             /**
              * Format: date
-             * @description First known regular ex-date. Null if there is none, and if the date is before the history of the caller's
-             *     subscription tier.
+             * @description First known regular ex-date (R14). Null if there is none, and if the date is before the history of the
+             *     caller's subscription tier.
              */
             first_payment_date: string | null;
             /**
@@ -2836,7 +2838,7 @@ export interface components {
              *     - `yield_suspect`: The headline yield is above 25 % (R18).
              */
             flags?: string[];
-            /** @description Payment from which `dps_forward` is computed; `none` if no payment is used. */
+            /** @description Payment from which `dps_forward` is computed (R8); `none` if no payment is used. */
             forward_basis: components["schemas"]["ForwardBasis"];
             /** @description Payment frequency (R5). */
             frequency: components["schemas"]["Frequency"];
@@ -2847,17 +2849,17 @@ export interface components {
             growth_1y: Decimal | null;
             /**
              * Format: decimal
-             * @description Compound growth over 3 years, percent a year.
+             * @description Compound growth over 3 years, percent a year (R13).
              */
             growth_3y: Decimal | null;
             /**
              * Format: decimal
-             * @description Compound growth over 5 years, percent a year.
+             * @description Compound growth over 5 years, percent a year (R13).
              */
             growth_5y: Decimal | null;
             /**
              * Format: decimal
-             * @description Compound growth over 10 years, percent a year.
+             * @description Compound growth over 10 years, percent a year (R13).
              */
             growth_10y: Decimal | null;
             /**
@@ -2867,23 +2869,23 @@ export interface components {
             increase_streak_years: number;
             /** @description True if the security meets the rules for an S&P Dividend Aristocrat (R15). */
             is_dividend_aristocrat: boolean;
-            /** @description True for a Dividend King: an increase streak of 50 years or more. */
+            /** @description True for a Dividend King: an increase streak of 50 years or more (R15). */
             is_dividend_king: boolean;
             /**
              * Format: date
-             * @description Ex-date of the newest cut of the regular amount per payment. Null without a cut, and if the date is before
-             *     the history of the caller's subscription tier.
+             * @description Ex-date of the newest cut of the regular amount per payment (R13). Null without a cut, and if the date is
+             *     before the history of the caller's subscription tier.
              */
             last_cut_date: string | null;
             /**
              * Format: date
-             * @description Ex-date of the newest increase of the regular amount per payment. Null without an increase, and if the
+             * @description Ex-date of the newest increase of the regular amount per payment (R13). Null without an increase, and if the
              *     date is before the history of the caller's subscription tier.
              */
             latest_increase_date: string | null;
             /**
              * Format: decimal
-             * @description Size of the newest increase of the regular amount per payment, percent.
+             * @description Size of the newest increase of the regular amount per payment, percent (R13).
              */
             latest_increase_percent: Decimal | null;
             /** @description Version of the rules, followed by the parameters that differ from their defaults. */
@@ -2892,18 +2894,18 @@ export interface components {
             next?: components["schemas"]["NextDividend"] | null;
             /**
              * Format: int32
-             * @description Number of known regular ex-dates up to the as-of date.
+             * @description Number of known regular ex-dates up to the as-of date (R14).
              */
             payment_count: number;
             /**
              * Format: int32
-             * @description Payment streak: consecutive years with a regular payment in the data. It can be shorter than an increase
-             *     streak that includes years entered by an operator (`streak_seeded`).
+             * @description Payment streak: consecutive years with a regular payment in the data (R14). It can be shorter than an
+             *     increase streak that includes years entered by an operator (`streak_seeded`).
              */
             payment_streak_years: number;
             /**
              * Format: int32
-             * @description Payments a year; null if irregular, none or unknown.
+             * @description Payments a year (R5); null if irregular, none or unknown.
              */
             payments_per_year: number | null;
             /**
@@ -2914,7 +2916,7 @@ export interface components {
             payout_ratio: Decimal | null;
             /**
              * Format: decimal
-             * @description Latest close in `price_currency`, adjusted for splits after its session, but not for dividends.
+             * @description Latest close in `price_currency`, adjusted for splits after its session, but not for dividends (R9).
              */
             price: Decimal | null;
             /**
@@ -2924,7 +2926,7 @@ export interface components {
             price_currency: string;
             /**
              * Format: date
-             * @description Session of the latest close.
+             * @description Session of the latest close (R21).
              */
             price_date: string | null;
             /**
@@ -2934,19 +2936,19 @@ export interface components {
             quarantined?: components["schemas"]["Quarantined"][];
             /** @description Safety label (R18). */
             safety: components["schemas"]["Safety"] | null;
-            /** @description True if the forward dividend is below the total of the last complete year. */
+            /** @description True if the forward dividend is below the total of the last complete year (R14). */
             streak_at_risk: boolean;
-            /** @description True if the streak may be longer than the data show. */
+            /** @description True if the streak may be longer than the data show (R14). */
             streak_lower_bound: boolean;
             /**
              * Format: int32
-             * @description First year of the increase streak; null without an increase. Also null if the year begins before the
+             * @description First year of the increase streak (R14); null without an increase. Also null if the year begins before the
              *     history of the caller's subscription tier.
              */
             streak_started: number | null;
             /** @description Canonical ticker. */
             symbol: string;
-            /** @description Tier of the increase streak: champion 25+, contender 10-24, challenger 5-9 years. */
+            /** @description Tier of the increase streak: champion 25+, contender 10-24, challenger 5-9 years (R15). */
             tier: components["schemas"]["ListTier"] | null;
             /**
              * Format: decimal
@@ -2959,13 +2961,13 @@ export interface components {
              */
             total_return_5y: Decimal | null;
             /**
-             * @description True if the data cover the last 12 months. False if the listing or the data began within these months;
+             * @description True if the data cover the last 12 months (R7). False if the listing or the data began within these months;
              *     trailing figures are then not scaled up to a full year.
              */
             ttm_complete: boolean;
             /**
              * Format: int32
-             * @description Number of regular ex-dates in the last 12 months.
+             * @description Number of regular ex-dates in the last 12 months (R7).
              */
             ttm_payment_count: number;
             /**
@@ -2975,36 +2977,36 @@ export interface components {
             volatility_1y: Decimal | null;
             /**
              * Format: decimal
-             * @description Mean of the trailing (TTM) yields at the month ends of the last five years, percent.
+             * @description Mean of the trailing (TTM) yields at the month ends of the last five years, percent (R7).
              */
             yield_5y_avg: Decimal | null;
             /**
              * Format: decimal
-             * @description Highest trailing (TTM) yield at a month end of the last five years, percent.
+             * @description Highest trailing (TTM) yield at a month end of the last five years, percent (R7).
              */
             yield_5y_high: Decimal | null;
             /**
              * Format: decimal
-             * @description Lowest trailing (TTM) yield at a month end of the last five years, percent.
+             * @description Lowest trailing (TTM) yield at a month end of the last five years, percent (R7).
              */
             yield_5y_low: Decimal | null;
-            /** @description Basis of the headline yield: forward or trailing dividends. */
+            /** @description Basis of the headline yield: forward or trailing dividends (R9). */
             yield_basis: components["schemas"]["YieldBasis"] | null;
             /**
              * Format: decimal
-             * @description Forward yield: dps_forward / price, percent.
+             * @description Forward yield: dps_forward / price, percent (R8).
              */
             yield_forward: Decimal | null;
             /** @description True if the yield is probably a trap (R18). */
             yield_trap_risk: boolean | null;
             /**
              * Format: decimal
-             * @description Trailing yield: dps_ttm / price, percent.
+             * @description Trailing yield: dps_ttm / price, percent (R7).
              */
             yield_ttm: Decimal | null;
             /**
              * Format: decimal
-             * @description Trailing yield with specials: dps_ttm_total / price, percent.
+             * @description Trailing yield with specials: dps_ttm_total / price, percent (R7).
              */
             yield_ttm_total: Decimal | null;
         };
@@ -3426,12 +3428,12 @@ export interface components {
             /**
              * Format: decimal
              * @description Annual dividend per share from which the headline yield is computed, in `dividend_currency`: the forward
-             *     dividend, or else the trailing dividend.
+             *     dividend, or else the trailing dividend (R9).
              */
             annual_dividend: Decimal | null;
             /**
              * Format: int64
-             * @description Mean split-adjusted volume of the newest 30 sessions, shares.
+             * @description Mean split-adjusted volume of the newest 30 sessions, shares (R22).
              */
             avg_volume_30d: number | null;
             /**
@@ -3465,7 +3467,7 @@ export interface components {
             dividend_yield: Decimal | null;
             /**
              * Format: decimal
-             * @description Diluted earnings per share of twelve months, split-adjusted.
+             * @description Diluted earnings per share of twelve months, split-adjusted (R24).
              */
             eps_ttm: Decimal | null;
             /** @description Market identifier code. */
@@ -3484,7 +3486,7 @@ export interface components {
             open: Decimal | null;
             /**
              * Format: decimal
-             * @description Price over split-adjusted diluted EPS of twelve months; null if EPS is 0 or less.
+             * @description Price over split-adjusted diluted EPS of twelve months (R24); null if EPS is 0 or less.
              */
             pe_ratio: Decimal | null;
             /**
@@ -3494,7 +3496,7 @@ export interface components {
             previous_close: Decimal | null;
             /**
              * Format: decimal
-             * @description Latest close, adjusted for the splits after its session; null without a price.
+             * @description Latest close, adjusted for the splits after its session (R9); null without a price.
              */
             price: Decimal | null;
             /**
@@ -3506,17 +3508,17 @@ export interface components {
             sector: string | null;
             /**
              * Format: int64
-             * @description Shares outstanding, adjusted for splits.
+             * @description Shares outstanding, adjusted for splits (R24).
              */
             shares_outstanding: number | null;
             /**
              * Format: decimal
-             * @description Mean split-adjusted close of the newest 50 sessions; null with fewer sessions.
+             * @description Mean split-adjusted close of the newest 50 sessions (R22); null with fewer sessions.
              */
             sma_50: Decimal | null;
             /**
              * Format: decimal
-             * @description Mean split-adjusted close of the newest 200 sessions; null with fewer sessions.
+             * @description Mean split-adjusted close of the newest 200 sessions (R22); null with fewer sessions.
              */
             sma_200: Decimal | null;
             /**
@@ -3543,7 +3545,7 @@ export interface components {
             year_high: Decimal | null;
             /**
              * Format: date
-             * @description Session (trading day) of `year_high`.
+             * @description Session (trading day) of `year_high` (R22).
              */
             year_high_date: string | null;
             /**
@@ -3553,7 +3555,7 @@ export interface components {
             year_low: Decimal | null;
             /**
              * Format: date
-             * @description Session of `year_low`.
+             * @description Session of `year_low` (R22).
              */
             year_low_date: string | null;
         };
@@ -4839,12 +4841,16 @@ export interface components {
         Allow: string;
         /** @description Time for which the response may be reused without a request. */
         "Cache-Control": string;
+        /** @description Day from which a parameter of the request is deprecated, as `@` and Unix time (RFC 9745). Omitted without such a parameter. */
+        Deprecation: string;
         /** @description Entity tag of the body. Sent as If-None-Match, it yields 304 while the body is unchanged. */
         ETag: string;
-        /** @description For CSV: link to the next page, rel=next; absent on the last page. */
+        /** @description For CSV: link to the next page, rel=next; absent on the last page. With a deprecated parameter: link to the page about it, rel=deprecation. */
         Link: string;
         /** @description Seconds to wait before a retry. */
         "Retry-After": number;
+        /** @description Day before which a deprecated parameter of the request is not removed (RFC 8594). Omitted without such a parameter. */
+        Sunset: string;
         /** @description Always Bearer. */
         "WWW-Authenticate": string;
         /** @description Calls per month that the tier allows. */
@@ -8747,8 +8753,9 @@ export interface operations {
                  */
                 frequency?: ("weekly" | "biweekly" | "semi_monthly" | "four_weekly" | "monthly" | "bimonthly" | "quarterly" | "triannual" | "semi_annual" | "annual" | "irregular" | "none" | "unknown")[];
                 /**
+                 * @deprecated
                  * @description Older name of `pays_dividend`, with the same effect.
-                 *     Conflicts with `pays_dividend`.
+                 *     Conflicts with `pays_dividend`. Removed on 2028-12-01 at the earliest.
                  */
                 has_dividends?: boolean;
                 /** @description Industries by name or slug, comma-separated. */
@@ -8843,8 +8850,10 @@ export interface operations {
             200: {
                 headers: {
                     "Cache-Control": components["headers"]["Cache-Control"];
+                    Deprecation: components["headers"]["Deprecation"];
                     ETag: components["headers"]["ETag"];
                     Link: components["headers"]["Link"];
+                    Sunset: components["headers"]["Sunset"];
                     "X-Quota-Limit": components["headers"]["X-Quota-Limit"];
                     "X-Quota-Remaining": components["headers"]["X-Quota-Remaining"];
                     "X-Quota-Reset": components["headers"]["X-Quota-Reset"];

@@ -865,6 +865,8 @@ class ExplainedMetric(Struct, frozen=True, kw_only=True):
     rounded."""
     rule: str
     """Number of the rule that defines the metric, for example R7."""
+    rule_page: str
+    """Path of this service's page about the rule, for example `/methods/R7`."""
     value: str | None = None
     """Value of the metric in responses, as text; null if unknown, or if it is a date outside the
     plan's history."""
@@ -1911,9 +1913,10 @@ class Metrics(Struct, frozen=True, kw_only=True):
     as_of: dt.date
     """Market date of the metrics."""
     price: Decimal | None = None
-    """Latest close in `price_currency`, adjusted for splits after its session, but not for dividends."""
+    """Latest close in `price_currency`, adjusted for splits after its session, but not for dividends
+    (R9)."""
     price_date: dt.date | None = None
-    """Session of the latest close."""
+    """Session of the latest close (R21)."""
     dividend_status: str
     """Dividend status of the security (R6).
 
@@ -1922,13 +1925,13 @@ class Metrics(Struct, frozen=True, kw_only=True):
     dps_ttm: Decimal | None = None
     """Sum of the regular dividends per share with an ex-date in the last 12 months (R7)."""
     dps_ttm_total: Decimal | None = None
-    """Sum of the regular and special dividends per share with an ex-date in the last 12 months.
+    """Sum of the regular and special dividends per share with an ex-date in the last 12 months (R7).
     Distributions of capital gains are included."""
     dps_forward: Decimal | None = None
     """Forward (indicated) dividends of the next 12 months (R8); null for funds, irregular payers and
     delisted securities."""
     forward_basis: str
-    """Payment from which `dps_forward` is computed; `none` if no payment is used.
+    """Payment from which `dps_forward` is computed (R8); `none` if no payment is used.
 
     One of: declared, last_times_frequency, none.
     """
@@ -1936,27 +1939,27 @@ class Metrics(Struct, frozen=True, kw_only=True):
     """Headline yield, percent: the forward yield if a forward dividend exists, otherwise the trailing
     yield (R9)."""
     yield_basis: str | None = None
-    """Basis of the headline yield: forward or trailing dividends.
+    """Basis of the headline yield: forward or trailing dividends (R9).
 
     One of: forward, ttm.
     """
     yield_ttm: Decimal | None = None
-    """Trailing yield: dps_ttm / price, percent."""
+    """Trailing yield: dps_ttm / price, percent (R7)."""
     yield_ttm_total: Decimal | None = None
-    """Trailing yield with specials: dps_ttm_total / price, percent."""
+    """Trailing yield with specials: dps_ttm_total / price, percent (R7)."""
     yield_forward: Decimal | None = None
-    """Forward yield: dps_forward / price, percent."""
+    """Forward yield: dps_forward / price, percent (R8)."""
     yield_5y_avg: Decimal | None = None
-    """Mean of the trailing (TTM) yields at the month ends of the last five years, percent."""
+    """Mean of the trailing (TTM) yields at the month ends of the last five years, percent (R7)."""
     yield_5y_high: Decimal | None = None
-    """Highest trailing (TTM) yield at a month end of the last five years, percent."""
+    """Highest trailing (TTM) yield at a month end of the last five years, percent (R7)."""
     yield_5y_low: Decimal | None = None
-    """Lowest trailing (TTM) yield at a month end of the last five years, percent."""
+    """Lowest trailing (TTM) yield at a month end of the last five years, percent (R7)."""
     ttm_payment_count: int
-    """Number of regular ex-dates in the last 12 months."""
+    """Number of regular ex-dates in the last 12 months (R7)."""
     ttm_complete: bool
-    """True if the data cover the last 12 months. False if the listing or the data began within these
-    months; trailing figures are then not scaled up to a full year."""
+    """True if the data cover the last 12 months (R7). False if the listing or the data began within
+    these months; trailing figures are then not scaled up to a full year."""
     frequency: str
     """Payment frequency (R5).
 
@@ -1964,55 +1967,55 @@ class Metrics(Struct, frozen=True, kw_only=True):
     semi_annual, annual, irregular, none, unknown.
     """
     payments_per_year: int | None = None
-    """Payments a year; null if irregular, none or unknown."""
+    """Payments a year (R5); null if irregular, none or unknown."""
     payout_ratio: Decimal | None = None
     """Regular dividends over diluted earnings per share, both TTM, percent (R17). For real estate,
     funds from operations replace earnings."""
     fcf_payout_ratio: Decimal | None = None
     """Dividends paid, divided by free cash flow, percent (R17)."""
     dividend_cover: Decimal | None = None
-    """Dividend cover: earnings over dividends, a ratio."""
+    """Dividend cover: earnings over dividends, a ratio (R17)."""
     growth_1y: Decimal | None = None
     """Dividend growth of the last complete year over the previous year, percent (R13)."""
     growth_3y: Decimal | None = None
-    """Compound growth over 3 years, percent a year."""
+    """Compound growth over 3 years, percent a year (R13)."""
     growth_5y: Decimal | None = None
-    """Compound growth over 5 years, percent a year."""
+    """Compound growth over 5 years, percent a year (R13)."""
     growth_10y: Decimal | None = None
-    """Compound growth over 10 years, percent a year."""
+    """Compound growth over 10 years, percent a year (R13)."""
     increase_streak_years: int
     """Increase streak: consecutive years of dividend increases (R14)."""
     streak_lower_bound: bool
-    """True if the streak may be longer than the data show."""
+    """True if the streak may be longer than the data show (R14)."""
     streak_at_risk: bool
-    """True if the forward dividend is below the total of the last complete year."""
+    """True if the forward dividend is below the total of the last complete year (R14)."""
     payment_streak_years: int
-    """Payment streak: consecutive years with a regular payment in the data. It can be shorter than an
-    increase streak that includes years entered by an operator (`streak_seeded`)."""
+    """Payment streak: consecutive years with a regular payment in the data (R14). It can be shorter
+    than an increase streak that includes years entered by an operator (`streak_seeded`)."""
     streak_started: int | None = None
-    """First year of the increase streak; null without an increase. Also null if the year begins before
-    the history of the caller's subscription tier."""
+    """First year of the increase streak (R14); null without an increase. Also null if the year begins
+    before the history of the caller's subscription tier."""
     latest_increase_date: dt.date | None = None
-    """Ex-date of the newest increase of the regular amount per payment. Null without an increase, and
-    if the date is before the history of the caller's subscription tier."""
+    """Ex-date of the newest increase of the regular amount per payment (R13). Null without an
+    increase, and if the date is before the history of the caller's subscription tier."""
     latest_increase_percent: Decimal | None = None
-    """Size of the newest increase of the regular amount per payment, percent."""
+    """Size of the newest increase of the regular amount per payment, percent (R13)."""
     last_cut_date: dt.date | None = None
-    """Ex-date of the newest cut of the regular amount per payment. Null without a cut, and if the date
-    is before the history of the caller's subscription tier."""
+    """Ex-date of the newest cut of the regular amount per payment (R13). Null without a cut, and if
+    the date is before the history of the caller's subscription tier."""
     cuts_10y: int
-    """Number of cuts of the regular amount per payment in the last ten years."""
+    """Number of cuts of the regular amount per payment in the last ten years (R13)."""
     first_payment_date: dt.date | None = None
-    """First known regular ex-date. Null if there is none, and if the date is before the history of the
-    caller's subscription tier."""
+    """First known regular ex-date (R14). Null if there is none, and if the date is before the history
+    of the caller's subscription tier."""
     payment_count: int
-    """Number of known regular ex-dates up to the as-of date."""
+    """Number of known regular ex-dates up to the as-of date (R14)."""
     is_dividend_aristocrat: bool
     """True if the security meets the rules for an S&P Dividend Aristocrat (R15)."""
     is_dividend_king: bool
-    """True for a Dividend King: an increase streak of 50 years or more."""
+    """True for a Dividend King: an increase streak of 50 years or more (R15)."""
     tier: str | None = None
-    """Tier of the increase streak: champion 25+, contender 10-24, challenger 5-9 years.
+    """Tier of the increase streak: champion 25+, contender 10-24, challenger 5-9 years (R15).
 
     One of: champion, contender, challenger.
     """
@@ -2021,7 +2024,7 @@ class Metrics(Struct, frozen=True, kw_only=True):
     chowder_number: Decimal | None = None
     """Chowder number: forward yield plus five-year growth, percentage points (R16)."""
     chowder_pass: bool | None = None
-    """True if the Chowder number reaches the threshold for the security's yield and sector."""
+    """True if the Chowder number reaches the threshold for the security's yield and sector (R16)."""
     safety: str | None = None
     """Safety label (R18).
 
@@ -2038,8 +2041,8 @@ class Metrics(Struct, frozen=True, kw_only=True):
     beta_5y: Decimal | None = None
     """Beta against the benchmark, from 60 monthly returns (R23)."""
     annual_totals: list[AnnualTotal] = field(default_factory=list)
-    """Regular dividends of each year, adjusted for splits. The caller's subscription tier limits how
-    far back the history goes. Years that begin before this limit are left out."""
+    """Regular dividends of each year, adjusted for splits (R13). The caller's subscription tier limits
+    how far back the history goes. Years that begin before this limit are left out."""
     flags: list[str] = field(default_factory=list)
     """Warning about the data behind a security's metrics. The metrics can also have flags that are not
     in this list: each withdrawn record adds a flag of the form `cancelled:` followed by the id of
@@ -2115,9 +2118,10 @@ class MetricsAnswer(Struct, frozen=True, kw_only=True):
     as_of: dt.date
     """Market date of the metrics."""
     price: Decimal | None = None
-    """Latest close in `price_currency`, adjusted for splits after its session, but not for dividends."""
+    """Latest close in `price_currency`, adjusted for splits after its session, but not for dividends
+    (R9)."""
     price_date: dt.date | None = None
-    """Session of the latest close."""
+    """Session of the latest close (R21)."""
     dividend_status: str
     """Dividend status of the security (R6).
 
@@ -2126,13 +2130,13 @@ class MetricsAnswer(Struct, frozen=True, kw_only=True):
     dps_ttm: Decimal | None = None
     """Sum of the regular dividends per share with an ex-date in the last 12 months (R7)."""
     dps_ttm_total: Decimal | None = None
-    """Sum of the regular and special dividends per share with an ex-date in the last 12 months.
+    """Sum of the regular and special dividends per share with an ex-date in the last 12 months (R7).
     Distributions of capital gains are included."""
     dps_forward: Decimal | None = None
     """Forward (indicated) dividends of the next 12 months (R8); null for funds, irregular payers and
     delisted securities."""
     forward_basis: str
-    """Payment from which `dps_forward` is computed; `none` if no payment is used.
+    """Payment from which `dps_forward` is computed (R8); `none` if no payment is used.
 
     One of: declared, last_times_frequency, none.
     """
@@ -2140,27 +2144,27 @@ class MetricsAnswer(Struct, frozen=True, kw_only=True):
     """Headline yield, percent: the forward yield if a forward dividend exists, otherwise the trailing
     yield (R9)."""
     yield_basis: str | None = None
-    """Basis of the headline yield: forward or trailing dividends.
+    """Basis of the headline yield: forward or trailing dividends (R9).
 
     One of: forward, ttm.
     """
     yield_ttm: Decimal | None = None
-    """Trailing yield: dps_ttm / price, percent."""
+    """Trailing yield: dps_ttm / price, percent (R7)."""
     yield_ttm_total: Decimal | None = None
-    """Trailing yield with specials: dps_ttm_total / price, percent."""
+    """Trailing yield with specials: dps_ttm_total / price, percent (R7)."""
     yield_forward: Decimal | None = None
-    """Forward yield: dps_forward / price, percent."""
+    """Forward yield: dps_forward / price, percent (R8)."""
     yield_5y_avg: Decimal | None = None
-    """Mean of the trailing (TTM) yields at the month ends of the last five years, percent."""
+    """Mean of the trailing (TTM) yields at the month ends of the last five years, percent (R7)."""
     yield_5y_high: Decimal | None = None
-    """Highest trailing (TTM) yield at a month end of the last five years, percent."""
+    """Highest trailing (TTM) yield at a month end of the last five years, percent (R7)."""
     yield_5y_low: Decimal | None = None
-    """Lowest trailing (TTM) yield at a month end of the last five years, percent."""
+    """Lowest trailing (TTM) yield at a month end of the last five years, percent (R7)."""
     ttm_payment_count: int
-    """Number of regular ex-dates in the last 12 months."""
+    """Number of regular ex-dates in the last 12 months (R7)."""
     ttm_complete: bool
-    """True if the data cover the last 12 months. False if the listing or the data began within these
-    months; trailing figures are then not scaled up to a full year."""
+    """True if the data cover the last 12 months (R7). False if the listing or the data began within
+    these months; trailing figures are then not scaled up to a full year."""
     frequency: str
     """Payment frequency (R5).
 
@@ -2168,55 +2172,55 @@ class MetricsAnswer(Struct, frozen=True, kw_only=True):
     semi_annual, annual, irregular, none, unknown.
     """
     payments_per_year: int | None = None
-    """Payments a year; null if irregular, none or unknown."""
+    """Payments a year (R5); null if irregular, none or unknown."""
     payout_ratio: Decimal | None = None
     """Regular dividends over diluted earnings per share, both TTM, percent (R17). For real estate,
     funds from operations replace earnings."""
     fcf_payout_ratio: Decimal | None = None
     """Dividends paid, divided by free cash flow, percent (R17)."""
     dividend_cover: Decimal | None = None
-    """Dividend cover: earnings over dividends, a ratio."""
+    """Dividend cover: earnings over dividends, a ratio (R17)."""
     growth_1y: Decimal | None = None
     """Dividend growth of the last complete year over the previous year, percent (R13)."""
     growth_3y: Decimal | None = None
-    """Compound growth over 3 years, percent a year."""
+    """Compound growth over 3 years, percent a year (R13)."""
     growth_5y: Decimal | None = None
-    """Compound growth over 5 years, percent a year."""
+    """Compound growth over 5 years, percent a year (R13)."""
     growth_10y: Decimal | None = None
-    """Compound growth over 10 years, percent a year."""
+    """Compound growth over 10 years, percent a year (R13)."""
     increase_streak_years: int
     """Increase streak: consecutive years of dividend increases (R14)."""
     streak_lower_bound: bool
-    """True if the streak may be longer than the data show."""
+    """True if the streak may be longer than the data show (R14)."""
     streak_at_risk: bool
-    """True if the forward dividend is below the total of the last complete year."""
+    """True if the forward dividend is below the total of the last complete year (R14)."""
     payment_streak_years: int
-    """Payment streak: consecutive years with a regular payment in the data. It can be shorter than an
-    increase streak that includes years entered by an operator (`streak_seeded`)."""
+    """Payment streak: consecutive years with a regular payment in the data (R14). It can be shorter
+    than an increase streak that includes years entered by an operator (`streak_seeded`)."""
     streak_started: int | None = None
-    """First year of the increase streak; null without an increase. Also null if the year begins before
-    the history of the caller's subscription tier."""
+    """First year of the increase streak (R14); null without an increase. Also null if the year begins
+    before the history of the caller's subscription tier."""
     latest_increase_date: dt.date | None = None
-    """Ex-date of the newest increase of the regular amount per payment. Null without an increase, and
-    if the date is before the history of the caller's subscription tier."""
+    """Ex-date of the newest increase of the regular amount per payment (R13). Null without an
+    increase, and if the date is before the history of the caller's subscription tier."""
     latest_increase_percent: Decimal | None = None
-    """Size of the newest increase of the regular amount per payment, percent."""
+    """Size of the newest increase of the regular amount per payment, percent (R13)."""
     last_cut_date: dt.date | None = None
-    """Ex-date of the newest cut of the regular amount per payment. Null without a cut, and if the date
-    is before the history of the caller's subscription tier."""
+    """Ex-date of the newest cut of the regular amount per payment (R13). Null without a cut, and if
+    the date is before the history of the caller's subscription tier."""
     cuts_10y: int
-    """Number of cuts of the regular amount per payment in the last ten years."""
+    """Number of cuts of the regular amount per payment in the last ten years (R13)."""
     first_payment_date: dt.date | None = None
-    """First known regular ex-date. Null if there is none, and if the date is before the history of the
-    caller's subscription tier."""
+    """First known regular ex-date (R14). Null if there is none, and if the date is before the history
+    of the caller's subscription tier."""
     payment_count: int
-    """Number of known regular ex-dates up to the as-of date."""
+    """Number of known regular ex-dates up to the as-of date (R14)."""
     is_dividend_aristocrat: bool
     """True if the security meets the rules for an S&P Dividend Aristocrat (R15)."""
     is_dividend_king: bool
-    """True for a Dividend King: an increase streak of 50 years or more."""
+    """True for a Dividend King: an increase streak of 50 years or more (R15)."""
     tier: str | None = None
-    """Tier of the increase streak: champion 25+, contender 10-24, challenger 5-9 years.
+    """Tier of the increase streak: champion 25+, contender 10-24, challenger 5-9 years (R15).
 
     One of: champion, contender, challenger.
     """
@@ -2225,7 +2229,7 @@ class MetricsAnswer(Struct, frozen=True, kw_only=True):
     chowder_number: Decimal | None = None
     """Chowder number: forward yield plus five-year growth, percentage points (R16)."""
     chowder_pass: bool | None = None
-    """True if the Chowder number reaches the threshold for the security's yield and sector."""
+    """True if the Chowder number reaches the threshold for the security's yield and sector (R16)."""
     safety: str | None = None
     """Safety label (R18).
 
@@ -2242,8 +2246,8 @@ class MetricsAnswer(Struct, frozen=True, kw_only=True):
     beta_5y: Decimal | None = None
     """Beta against the benchmark, from 60 monthly returns (R23)."""
     annual_totals: list[AnnualTotal] = field(default_factory=list)
-    """Regular dividends of each year, adjusted for splits. The caller's subscription tier limits how
-    far back the history goes. Years that begin before this limit are left out."""
+    """Regular dividends of each year, adjusted for splits (R13). The caller's subscription tier limits
+    how far back the history goes. Years that begin before this limit are left out."""
     flags: list[str] = field(default_factory=list)
     """Warning about the data behind a security's metrics. The metrics can also have flags that are not
     in this list: each withdrawn record adds a flag of the form `cancelled:` followed by the id of
@@ -2315,9 +2319,10 @@ class MetricsPoint(Struct, frozen=True, kw_only=True):
     date: dt.date
     """Last session of the period."""
     price: Decimal | None = None
-    """Latest close in `price_currency`, adjusted for splits after its session, but not for dividends."""
+    """Latest close in `price_currency`, adjusted for splits after its session, but not for dividends
+    (R9)."""
     price_date: dt.date | None = None
-    """Session of the latest close."""
+    """Session of the latest close (R21)."""
     dividend_status: str | None = None
     """Dividend status of the security (R6).
 
@@ -2326,13 +2331,13 @@ class MetricsPoint(Struct, frozen=True, kw_only=True):
     dps_ttm: Decimal | None = None
     """Sum of the regular dividends per share with an ex-date in the last 12 months (R7)."""
     dps_ttm_total: Decimal | None = None
-    """Sum of the regular and special dividends per share with an ex-date in the last 12 months.
+    """Sum of the regular and special dividends per share with an ex-date in the last 12 months (R7).
     Distributions of capital gains are included."""
     dps_forward: Decimal | None = None
     """Forward (indicated) dividends of the next 12 months (R8); null for funds, irregular payers and
     delisted securities."""
     forward_basis: str | None = None
-    """Payment from which `dps_forward` is computed; `none` if no payment is used.
+    """Payment from which `dps_forward` is computed (R8); `none` if no payment is used.
 
     One of: declared, last_times_frequency, none.
     """
@@ -2340,27 +2345,27 @@ class MetricsPoint(Struct, frozen=True, kw_only=True):
     """Headline yield, percent: the forward yield if a forward dividend exists, otherwise the trailing
     yield (R9)."""
     yield_basis: str | None = None
-    """Basis of the headline yield: forward or trailing dividends.
+    """Basis of the headline yield: forward or trailing dividends (R9).
 
     One of: forward, ttm.
     """
     yield_ttm: Decimal | None = None
-    """Trailing yield: dps_ttm / price, percent."""
+    """Trailing yield: dps_ttm / price, percent (R7)."""
     yield_ttm_total: Decimal | None = None
-    """Trailing yield with specials: dps_ttm_total / price, percent."""
+    """Trailing yield with specials: dps_ttm_total / price, percent (R7)."""
     yield_forward: Decimal | None = None
-    """Forward yield: dps_forward / price, percent."""
+    """Forward yield: dps_forward / price, percent (R8)."""
     yield_5y_avg: Decimal | None = None
-    """Mean of the trailing (TTM) yields at the month ends of the last five years, percent."""
+    """Mean of the trailing (TTM) yields at the month ends of the last five years, percent (R7)."""
     yield_5y_high: Decimal | None = None
-    """Highest trailing (TTM) yield at a month end of the last five years, percent."""
+    """Highest trailing (TTM) yield at a month end of the last five years, percent (R7)."""
     yield_5y_low: Decimal | None = None
-    """Lowest trailing (TTM) yield at a month end of the last five years, percent."""
+    """Lowest trailing (TTM) yield at a month end of the last five years, percent (R7)."""
     ttm_payment_count: int | None = None
-    """Number of regular ex-dates in the last 12 months."""
+    """Number of regular ex-dates in the last 12 months (R7)."""
     ttm_complete: bool | None = None
-    """True if the data cover the last 12 months. False if the listing or the data began within these
-    months; trailing figures are then not scaled up to a full year."""
+    """True if the data cover the last 12 months (R7). False if the listing or the data began within
+    these months; trailing figures are then not scaled up to a full year."""
     frequency: str | None = None
     """Payment frequency (R5).
 
@@ -2368,55 +2373,55 @@ class MetricsPoint(Struct, frozen=True, kw_only=True):
     semi_annual, annual, irregular, none, unknown.
     """
     payments_per_year: int | None = None
-    """Payments a year; null if irregular, none or unknown."""
+    """Payments a year (R5); null if irregular, none or unknown."""
     payout_ratio: Decimal | None = None
     """Regular dividends over diluted earnings per share, both TTM, percent (R17). For real estate,
     funds from operations replace earnings."""
     fcf_payout_ratio: Decimal | None = None
     """Dividends paid, divided by free cash flow, percent (R17)."""
     dividend_cover: Decimal | None = None
-    """Dividend cover: earnings over dividends, a ratio."""
+    """Dividend cover: earnings over dividends, a ratio (R17)."""
     growth_1y: Decimal | None = None
     """Dividend growth of the last complete year over the previous year, percent (R13)."""
     growth_3y: Decimal | None = None
-    """Compound growth over 3 years, percent a year."""
+    """Compound growth over 3 years, percent a year (R13)."""
     growth_5y: Decimal | None = None
-    """Compound growth over 5 years, percent a year."""
+    """Compound growth over 5 years, percent a year (R13)."""
     growth_10y: Decimal | None = None
-    """Compound growth over 10 years, percent a year."""
+    """Compound growth over 10 years, percent a year (R13)."""
     increase_streak_years: int | None = None
     """Increase streak: consecutive years of dividend increases (R14)."""
     streak_lower_bound: bool | None = None
-    """True if the streak may be longer than the data show."""
+    """True if the streak may be longer than the data show (R14)."""
     streak_at_risk: bool | None = None
-    """True if the forward dividend is below the total of the last complete year."""
+    """True if the forward dividend is below the total of the last complete year (R14)."""
     payment_streak_years: int | None = None
-    """Payment streak: consecutive years with a regular payment in the data. It can be shorter than an
-    increase streak that includes years entered by an operator (`streak_seeded`)."""
+    """Payment streak: consecutive years with a regular payment in the data (R14). It can be shorter
+    than an increase streak that includes years entered by an operator (`streak_seeded`)."""
     streak_started: int | None = None
-    """First year of the increase streak; null without an increase. Also null if the year begins before
-    the history of the caller's subscription tier."""
+    """First year of the increase streak (R14); null without an increase. Also null if the year begins
+    before the history of the caller's subscription tier."""
     latest_increase_date: dt.date | None = None
-    """Ex-date of the newest increase of the regular amount per payment. Null without an increase, and
-    if the date is before the history of the caller's subscription tier."""
+    """Ex-date of the newest increase of the regular amount per payment (R13). Null without an
+    increase, and if the date is before the history of the caller's subscription tier."""
     latest_increase_percent: Decimal | None = None
-    """Size of the newest increase of the regular amount per payment, percent."""
+    """Size of the newest increase of the regular amount per payment, percent (R13)."""
     last_cut_date: dt.date | None = None
-    """Ex-date of the newest cut of the regular amount per payment. Null without a cut, and if the date
-    is before the history of the caller's subscription tier."""
+    """Ex-date of the newest cut of the regular amount per payment (R13). Null without a cut, and if
+    the date is before the history of the caller's subscription tier."""
     cuts_10y: int | None = None
-    """Number of cuts of the regular amount per payment in the last ten years."""
+    """Number of cuts of the regular amount per payment in the last ten years (R13)."""
     first_payment_date: dt.date | None = None
-    """First known regular ex-date. Null if there is none, and if the date is before the history of the
-    caller's subscription tier."""
+    """First known regular ex-date (R14). Null if there is none, and if the date is before the history
+    of the caller's subscription tier."""
     payment_count: int | None = None
-    """Number of known regular ex-dates up to the as-of date."""
+    """Number of known regular ex-dates up to the as-of date (R14)."""
     is_dividend_aristocrat: bool | None = None
     """True if the security meets the rules for an S&P Dividend Aristocrat (R15)."""
     is_dividend_king: bool | None = None
-    """True for a Dividend King: an increase streak of 50 years or more."""
+    """True for a Dividend King: an increase streak of 50 years or more (R15)."""
     tier: str | None = None
-    """Tier of the increase streak: champion 25+, contender 10-24, challenger 5-9 years.
+    """Tier of the increase streak: champion 25+, contender 10-24, challenger 5-9 years (R15).
 
     One of: champion, contender, challenger.
     """
@@ -2425,7 +2430,7 @@ class MetricsPoint(Struct, frozen=True, kw_only=True):
     chowder_number: Decimal | None = None
     """Chowder number: forward yield plus five-year growth, percentage points (R16)."""
     chowder_pass: bool | None = None
-    """True if the Chowder number reaches the threshold for the security's yield and sector."""
+    """True if the Chowder number reaches the threshold for the security's yield and sector (R16)."""
     safety: str | None = None
     """Safety label (R18).
 
@@ -2853,7 +2858,7 @@ class Quote(Struct, frozen=True, kw_only=True):
     currency: str
     """ISO 4217 currency of the prices."""
     price: Decimal | None = None
-    """Latest close, adjusted for the splits after its session; null without a price."""
+    """Latest close, adjusted for the splits after its session (R9); null without a price."""
     open: Decimal | None = None
     """Open of the latest session."""
     day_high: Decimal | None = None
@@ -2869,32 +2874,32 @@ class Quote(Struct, frozen=True, kw_only=True):
     volume: int | None = None
     """Shares traded in the latest session."""
     avg_volume_30d: int | None = None
-    """Mean split-adjusted volume of the newest 30 sessions, shares."""
+    """Mean split-adjusted volume of the newest 30 sessions, shares (R22)."""
     sma_50: Decimal | None = None
-    """Mean split-adjusted close of the newest 50 sessions; null with fewer sessions."""
+    """Mean split-adjusted close of the newest 50 sessions (R22); null with fewer sessions."""
     sma_200: Decimal | None = None
-    """Mean split-adjusted close of the newest 200 sessions; null with fewer sessions."""
+    """Mean split-adjusted close of the newest 200 sessions (R22); null with fewer sessions."""
     year_high: Decimal | None = None
     """Highest split-adjusted intraday price of the last 12 months (R22)."""
     year_high_date: dt.date | None = None
-    """Session (trading day) of `year_high`."""
+    """Session (trading day) of `year_high` (R22)."""
     year_low: Decimal | None = None
     """Lowest split-adjusted intraday price of the last 12 months (R22)."""
     year_low_date: dt.date | None = None
-    """Session of `year_low`."""
+    """Session of `year_low` (R22)."""
     market_cap: int | None = None
     """Market capitalisation, whole currency units (R24)."""
     shares_outstanding: int | None = None
-    """Shares outstanding, adjusted for splits."""
+    """Shares outstanding, adjusted for splits (R24)."""
     pe_ratio: Decimal | None = None
-    """Price over split-adjusted diluted EPS of twelve months; null if EPS is 0 or less."""
+    """Price over split-adjusted diluted EPS of twelve months (R24); null if EPS is 0 or less."""
     eps_ttm: Decimal | None = None
-    """Diluted earnings per share of twelve months, split-adjusted."""
+    """Diluted earnings per share of twelve months, split-adjusted (R24)."""
     dividend_yield: Decimal | None = None
     """Headline dividend yield, percent (R9)."""
     annual_dividend: Decimal | None = None
     """Annual dividend per share from which the headline yield is computed, in `dividend_currency`: the
-    forward dividend, or else the trailing dividend."""
+    forward dividend, or else the trailing dividend (R9)."""
     dividend_currency: str | None = None
     """ISO 4217 currency of the dividends; null for non-payers."""
     price_date: dt.date | None = None

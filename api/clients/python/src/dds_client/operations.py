@@ -3026,7 +3026,7 @@ class Operations(Asker):
                 pay none. Securities with unknown dividends match neither value. Conflicts with
                 `has_dividends`.
             has_dividends: Older name of `pays_dividend`, with the same effect. Conflicts with
-                `pays_dividend`.
+                `pays_dividend`. Removed on 2028-12-01 at the earliest.
             type: Security types, comma-separated. One of: stock, etf, adr, reit, mlp, preferred,
                 closed_end_fund, trust.
             exchange: Exchanges by market identifier code or name, comma-separated.
