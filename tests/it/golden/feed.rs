@@ -144,6 +144,7 @@ impl Case {
         let named = [
             ("eps_ttm", "eps_ttm"),
             ("eps_as_of", "eps_as_of"),
+            ("reported_currency", "reported_currency"),
             ("ffo_per_share_ttm", "ffo_per_share_ttm"),
             ("ffo_per_share", "ffo_per_share_ttm"),
             ("shares_outstanding", "shares_outstanding"),

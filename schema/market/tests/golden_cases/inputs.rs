@@ -299,6 +299,7 @@ fn fundamentals(profile: &Map<String, Value>, symbol: &Symbol, as_of: NaiveDate)
     let named = [
         ("eps_ttm", &["eps_ttm", "eps_ttm_diluted", "diluted_eps_ttm", "eps"][..]),
         ("eps_as_of", &["eps_as_of"]),
+        ("reported_currency", &["reported_currency"]),
         ("ffo_per_share_ttm", &["ffo_per_share_ttm", "ffo_per_share", "ffo_ttm"]),
         ("shares_outstanding", &["shares_outstanding"]),
         ("shares_as_of", &["shares_as_of"]),
