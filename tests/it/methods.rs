@@ -129,6 +129,6 @@ async fn the_page_names_the_time_for_which_changes_are_kept() -> Result<()> {
     }
     let method = world.json("/v1/stocks/COLA/metrics?fields=method_version").await?;
     assert!(page.has(method["data"]["method_version"].as_str().context("a version")?), "{}", page.text);
-    assert!(!page.has("/sign-in"), "nobody can sign in");
+    assert!(!page.has("/sign-in"), "visitors cannot sign in");
     Ok(())
 }

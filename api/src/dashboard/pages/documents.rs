@@ -86,7 +86,7 @@ async fn show_versions(
     render(app, parts, "Versions and deprecation", &PreEscaped(documents.versions.clone())).await
 }
 
-/// Renders a page. If the dashboard is switched off, nobody can sign in, and the page needs no session.
+/// Renders a page. If the dashboard is switched off, visitors cannot sign in, and the page needs no session.
 async fn render(app: App, mut parts: Parts, title: &str, body: &Markup) -> Response {
     match Visitor::from_request_parts(&mut parts, &app).await {
         Ok(visitor) => visitor.render_page(title, Section::Other, body),

@@ -51,10 +51,12 @@ pub(crate) fn render_case(case: &WorkedCase) -> Markup {
 
 /// Entry of a list of inputs or results. A list of records becomes a table.
 fn render_entry(case: &str, name: &str, value: &Value) -> Markup {
-    if value[0].is_object() {
-        return html! { div { dt { (name.replace('_', " ")) } dd { (render_rows(case, name, value)) } } };
+    html! {
+        div {
+            dt { (name.replace('_', " ")) }
+            dd { @if value[0].is_object() { (render_rows(case, name, value)) } @else { (plain(value)) } }
+        }
     }
-    html! { div { dt { (name.replace('_', " ")) } dd { (plain(value)) } } }
 }
 
 /// Table of records, with a column for each member.
