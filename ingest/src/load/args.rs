@@ -13,7 +13,7 @@ use market::symbol::Symbol;
 
 use crate::format::canonical::column_list::parse_kind;
 use crate::format::{FormatChoice, MapFile, ReaderOptions, SymbolPattern};
-use crate::lineage::{FetchedDataset, LineageSettings};
+use crate::load::event_sender::{FetchedDataset, LineageSettings};
 use crate::normalize::parse_time;
 use crate::source::folder_handle::FolderHandle;
 use crate::source::standard_input;

@@ -10,8 +10,8 @@ use event_log::stream::StreamSettings;
 use market::expectation::ExpectationCheck;
 use serde_json::{Value, json};
 
-use crate::lineage::{EventSender, FetchedDataset};
 use crate::load::args::LoadArgs;
+use crate::load::event_sender::{EventSender, FetchedDataset};
 use crate::load::file_list::FileReport;
 use crate::load::gate::GateResult;
 use crate::load::input::LoadInput;

@@ -24,6 +24,7 @@ use crate::source::standard_input::StandardInput;
 
 pub(crate) mod args;
 pub(crate) mod effect;
+pub(crate) mod event_sender;
 pub mod file_list;
 pub(crate) mod gate;
 pub(crate) mod input;

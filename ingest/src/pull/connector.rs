@@ -17,7 +17,7 @@ use super::args::parse_symbols;
 use super::args::{ManifestError, PullError};
 use super::budget::CallBudget;
 use super::credential::CredentialSpec;
-use crate::lineage::FetchedDataset;
+use crate::load::event_sender::FetchedDataset;
 use crate::load::{LoadArgs, parse_source_name};
 use crate::source::folder_handle::{Links, read_small_text};
 
