@@ -5,6 +5,7 @@
 //! cargo bench -p tests --bench access -- --symbols 10000 --accounts 2000 --seconds 3
 //! cargo bench -p tests --bench access -- --symbols 1000 --soak 600
 //! cargo bench -p tests --bench access -- --symbols 1000 --streams 1000
+//! cargo bench -p tests --bench access -- --symbols 100 --accounts 200000 --seconds 20 --replay
 //! ```
 //!
 //! All servers and the load generator run on the same machine, so that ratios are comparable. A refused call (4xx) ends
@@ -99,6 +100,9 @@ async fn run(arguments: Arguments) -> Result<()> {
         println!("{}", streams::measure(&bench.app, &api, &bench.seeded, streams).await?);
         return Ok(());
     }
+    if bench.arguments.replay {
+        return bench.replay().await;
+    }
     bench.static_bodies().await?;
     bench.quotes().await?;
     bench.uncached().await?;
@@ -110,8 +114,7 @@ async fn run(arguments: Arguments) -> Result<()> {
     bench.open_connections().await?;
     bench.naive().await?;
     bench.peers().await?;
-    bench.prices().await?;
-    bench.replay().await
+    bench.prices().await
 }
 
 impl Bench {

@@ -17,10 +17,7 @@ const STATISTICS_WRITTEN: Duration = Duration::from_secs(4);
 impl Bench {
     /// Measures the calls of one account, and the calls of all accounts in turn. Each measurement begins once with a
     /// checkpoint, after which the first change of a page logs the whole page, and once without.
-    pub(crate) async fn replay(&mut self) -> Result<()> {
-        if !self.asked("replay on a standby") {
-            return Ok(());
-        }
+    pub(crate) async fn replay(&self) -> Result<()> {
         let standby = self.app.servers().postgres.replica().await?;
         self.app.sql("alter system set synchronous_standby_names = '*'", &[]).await?;
         self.app.sql("select pg_reload_conf()", &[]).await?;
@@ -46,19 +43,13 @@ impl Bench {
                 let (end, later) = self.replayed(&standby).await?;
                 let bytes = usize::try_from(end - position)? / figures.answered;
                 println!(
-                    "{:44} {:>9.0}/s {bytes} bytes of WAL, {:.2} µs of replay per call",
-                    format!(
-                        "replay on a standby, {accounts} account{}{}",
-                        if accounts == 1 { "" } else { "s" },
-                        if begins_with_checkpoint { ", after a checkpoint" } else { "" }
-                    ),
+                    "{accounts:>7} accounts, {:18} {:>9.0}/s {bytes:>5} bytes of WAL, {:>5.2} µs of replay per call",
+                    if begins_with_checkpoint { "after a checkpoint" } else { "" },
                     figures.rate(),
                     microseconds(later - ticks, figures.answered)
                 );
             }
         }
-        self.app.sql("alter system reset synchronous_standby_names", &[]).await?;
-        self.app.sql("select pg_reload_conf()", &[]).await?;
         Ok(())
     }
 
