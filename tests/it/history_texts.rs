@@ -86,19 +86,22 @@ fn unusual() -> Vec<Value> {
     ]
 }
 
-/// Starts a service in which every plan has a history of one year.
-async fn start() -> Result<(World, Api)> {
+/// Starts a service in which every plan has a history of one year. Returns also an explanation from before, with a long
+/// history.
+async fn start() -> Result<(World, Api, Value)> {
     let world = World::start().await?;
     let feed = world.app.folder().join("unusual.ndjson");
     let lines: Vec<String> = unusual().iter().map(ToString::to_string).collect();
     std::fs::write(&feed, lines.join("\n"))?;
     world.app.ingest(&["load", &feed.to_string_lossy(), "--source", "test"]).await?.success()?;
     world.app.catch_up().await?;
+    let whole = world.json("/v1/stocks/COLA/metrics?explain=true").await?;
+    ensure!(!older_in(&whole).is_empty(), "a plan with a longer history has older days");
     world.app.sql("update accounts.tiers set depth_years = 1, burst = 100000", &[]).await?;
     let api = world.app.api_serve_with(&PAGES).await?;
     let metrics = api.get("/v1/stocks/COLA/metrics", Some(&world.professional)).await?.json()?;
     assert_eq!(metrics["meta"]["depth"], json!({ "from": FIRST, "tier": "professional" }), "{metrics}");
-    Ok((world, api))
+    Ok((world, api, whole))
 }
 
 /// Days and years before [`FIRST`] in a JSON value: in its texts, and in its fields with a year. Members of
@@ -123,9 +126,7 @@ fn older_in(value: &Value) -> Vec<String> {
 
 #[tokio::test]
 async fn no_answer_has_an_older_day_or_year() -> Result<()> {
-    let (world, api) = start().await?;
-    let whole = world.json("/v1/stocks/COLA/metrics?explain=true").await?;
-    ensure!(!older_in(&whole).is_empty(), "a plan with a longer history has older days");
+    let (world, api, whole) = start().await?;
     let names = whole["data"]["explanation"]["metrics"].as_array().context("metrics")?;
     let names = names.iter().filter_map(|metric| metric["metric"].as_str());
     let explained = names.map(|name| format!("/v1/stocks/COLA/metrics?explain=true&fields={name}"));
@@ -171,7 +172,7 @@ async fn a_text_says_how_many_earlier_years_are_left_out() -> Result<()> {
 
 #[tokio::test]
 async fn no_tool_has_an_older_day_or_year() -> Result<()> {
-    let (world, api) = start().await?;
+    let (world, api, _) = start().await?;
     let headers = [
         ("authorization", format!("Bearer {}", world.professional)),
         ("content-type", "application/json".to_owned()),
@@ -228,7 +229,7 @@ async fn no_tool_has_an_older_day_or_year() -> Result<()> {
 
 #[tokio::test]
 async fn no_page_has_an_older_day_or_year() -> Result<()> {
-    let (_world, api) = start().await?;
+    let (_world, api, _) = start().await?;
     let mut reader = Person::at(&api)?;
     let mut paths: Vec<String> = [
         "/calendar",
