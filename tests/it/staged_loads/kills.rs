@@ -69,6 +69,7 @@ async fn a_projector_killed_at_any_step_serves_what_the_states_say() -> Result<(
 async fn a_release_that_is_killed_took_place_or_not() -> Result<()> {
     let (app, market, [before, after]) = market().await?;
     let run = stage(&app, &market).await?;
+    equal_tables(&tables(&app).await?, &before, "held")?;
     assert!(killed_at(&app, Program::Ingest, &["release", &run], "ingest.sent", 1).await?);
     let found = tables(&app).await?;
     assert!(found == before || found == after);
