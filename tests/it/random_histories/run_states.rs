@@ -96,8 +96,8 @@ impl FeedFile {
     }
 }
 
-/// Loads new files or files of earlier loads as one run. The run is visible, held, or judged by the gate. Without a
-/// projector, the gate holds every load.
+/// Loads new files or files of earlier loads as one run. The run is visible, held, or judged by the gate, which needs a
+/// projector.
 async fn load_run(
     app: &TestApp,
     history: &mut RandomHistory,
@@ -107,7 +107,7 @@ async fn load_run(
     let Some(first) = files.first() else { return Ok(()) };
     let options = [&[][..], &["--stage"], &["--gate"], &["--gate"]];
     let options =
-        options[..if is_live { 4 } else { 3 }].choose(&mut history.random).copied().unwrap_or_default();
+        options[..if is_live { 4 } else { 2 }].choose(&mut history.random).copied().unwrap_or_default();
     let files: Vec<(&str, &str)> =
         files.iter().map(|file| (file.name.as_str(), file.text.as_str())).collect();
     load_files(app, first.source, &files, options).await
