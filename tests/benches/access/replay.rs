@@ -30,6 +30,7 @@ impl Bench {
         let api = self.api("64").await?;
         let all = self.seeded.requests("quote");
         Load::new(&[&api.base_url], 64, Arc::clone(&all)).once().await?;
+        tokio::time::sleep(STATISTICS_WRITTEN).await;
         let one = Arc::new(all.iter().take(1).cloned().collect());
         for (accounts, requests) in [(1, one), (self.seeded.keys.len(), all)] {
             for begins_with_checkpoint in [true, false] {
