@@ -1,16 +1,22 @@
 //! `GET /v1/status`: health, age of the data, traffic of 90 days, incidents and planned work. It needs no key.
 
+use std::time::Duration;
+
 use axum::Json;
 use axum::extract::{RawQuery, State};
 use axum::response::{IntoResponse, Response};
 use market::decimal::with_decimals_as_text;
 use serde::Serialize;
+use tokio::time::timeout;
 use utoipa::ToSchema;
 
 use crate::app::service_history::ServiceHistory;
 use crate::app::state::App;
 use crate::read::memory_tables::FeedAge;
 use crate::routes::health::{ComponentStatus, Health};
+
+/// Maximum wait of a response for a database.
+const MAX_WAIT: Duration = Duration::from_millis(300);
 
 /// Envelope of the status response.
 #[derive(Debug, Serialize, ToSchema)]
@@ -24,10 +30,10 @@ pub(crate) struct StatusAnswer {
 pub(crate) struct StatusReport {
     /// Current health, as in `/v1/health`.
     pub(crate) health: Health,
-    /// Age of the served data by feed; null while the data cannot be read.
+    /// Age of the served data by feed; null while it cannot be read, or not within 300 ms.
     pub(crate) feeds: Option<Vec<FeedAge>>,
     /// Traffic, incidents and planned work; null if the database of the accounts did not reply since the start of the
-    /// instance.
+    /// instance, or not within 300 ms.
     pub(crate) history: Option<ServiceHistory>,
 }
 
@@ -36,13 +42,21 @@ impl StatusReport {
         let health = Health::from_app(app);
         let has_accounts = health.components.accounts == ComponentStatus::Ok;
         let has_market = health.components.postgres == ComponentStatus::Ok;
-        let feeds = match app.projection.pin() {
-            Ok(generation) if has_market => app.memory_tables.feed_ages(&generation).await.ok(),
-            _ => None,
-        };
-        let history = app.history.latest(has_accounts).await;
-        Self { health, feeds: feeds.map(|feeds| feeds.to_vec()), history }
+        let (of_feeds, of_history) = (app.clone(), app.clone());
+        let feeds = wait_for(async move {
+            let generation = of_feeds.projection.pin().ok().filter(|_| has_market)?;
+            let feeds = of_feeds.memory_tables.feed_ages(&generation).await.ok()?;
+            Some(feeds.to_vec())
+        });
+        let history = wait_for(async move { of_history.history.latest(has_accounts).await });
+        let (feeds, history) = tokio::join!(feeds, history);
+        Self { health, feeds, history }
     }
+}
+
+/// Waits for a read, but at most [`MAX_WAIT`]. The read continues afterwards, so that a later response has its result.
+async fn wait_for<T: Send + 'static>(read: impl Future<Output = Option<T>> + Send + 'static) -> Option<T> {
+    timeout(MAX_WAIT, tokio::spawn(read)).await.ok()?.ok()?
 }
 
 /// Service status

@@ -4388,13 +4388,13 @@ export interface components {
         };
         /** @description Status of the service. */
         StatusReport: {
-            /** @description Age of the served data by feed; null while the data cannot be read. */
+            /** @description Age of the served data by feed; null while it cannot be read, or not within 300 ms. */
             feeds?: components["schemas"]["FeedAge"][] | null;
             /** @description Current health, as in `/v1/health`. */
             health: components["schemas"]["Health"];
             /**
              * @description Traffic, incidents and planned work; null if the database of the accounts did not reply since the start of the
-             *     instance.
+             *     instance, or not within 300 ms.
              */
             history?: components["schemas"]["ServiceHistory"] | null;
         };

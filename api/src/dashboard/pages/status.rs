@@ -54,7 +54,7 @@ fn body(StatusReport { health, feeds, history }: &StatusReport) -> Markup {
         h1 { (TITLE) }
         p class=(class) role="status" { strong { (title) ". " } (text) }
         @if let Some(history) = history { (render_announcements(&history.maintenance)) (render_history(history)) }
-        @else { p.notice { "The history is not available, because the database of the accounts does not reply." } }
+        @else { p.notice { "The history is not available, because the database of the accounts does not reply in time. Reload to try again." } }
         section.panel.block aria-labelledby="feeds" { h2 id="feeds" { "Age of the data" } (feed_table(feeds.as_deref())) }
         section.panel.block aria-labelledby="parts" {
             h2 id="parts" { "Parts" }

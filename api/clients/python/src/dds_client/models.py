@@ -3977,12 +3977,12 @@ class StatusReport(Struct, frozen=True, kw_only=True):
     """Status of the service."""
 
     feeds: list[FeedAge] | None = field(default_factory=list)
-    """Age of the served data by feed; null while the data cannot be read."""
+    """Age of the served data by feed; null while it cannot be read, or not within 300 ms."""
     health: Health
     """Current health, as in `/v1/health`."""
     history: ServiceHistory | None = None
     """Traffic, incidents and planned work; null if the database of the accounts did not reply since
-    the start of the instance."""
+    the start of the instance, or not within 300 ms."""
 
 
 class StockDividends(Struct, frozen=True, kw_only=True):
