@@ -38,7 +38,6 @@ const ALWAYS: [&str; 4] = ["X-Request-Id", "X-RateLimit-Limit", "X-RateLimit-Rem
         contact(name = "The service's operator"),
         license(name = "MIT (this document, not the data)", identifier = "MIT")
     ),
-    external_docs(url = "/methods", description = "The rule of each figure, with worked examples"),
     tags(
         (name = "System", description = "Health of the service"),
         (name = "Stocks", description = "Stocks and ETFs: lists and single securities"),
@@ -169,6 +168,8 @@ pub(crate) fn complete_document(document: &utoipa::openapi::OpenApi) -> Result<V
         remove_required(&mut document, row.get("items").unwrap_or(&row));
     }
     simplify_choices(&mut document);
+    // The address of the service is not known here, and `externalDocs` needs a whole URL.
+    document["info"]["x-methods"] = "/methods".into();
     Ok(document)
 }
 
