@@ -7,12 +7,16 @@ use axum::extract::{RawQuery, State};
 use axum::response::{IntoResponse, Response};
 use market::decimal::with_decimals_as_text;
 use serde::Serialize;
+use serde_json::json;
 use tokio::time::timeout;
 use utoipa::ToSchema;
 
 use crate::app::service_history::ServiceHistory;
 use crate::app::state::App;
+use crate::error::ApiError;
+use crate::parameters::ParameterError;
 use crate::read::memory_tables::FeedAge;
+use crate::routes::endpoint::InvalidParameterBody;
 use crate::routes::health::{ComponentStatus, Health};
 
 /// Maximum wait of a response for a database.
@@ -66,10 +70,35 @@ async fn wait_for<T: Send + 'static>(read: impl Future<Output = Option<T>> + Sen
 #[utoipa::path(
     get, path = "/v1/status", tag = "System", security(()),
     params(("decimals" = Option<String>, Query, description = "`string` for decimals as strings. Default: exact numbers.")),
-    responses((status = 200, description = "Status of the service, also while reads are not served", body = StatusAnswer))
+    responses(
+        (status = 200, description = "Status of the service, also while reads are not served", body = StatusAnswer),
+        (status = 400, description = "A parameter is invalid", body = InvalidParameterBody),
+    )
 )]
-pub(crate) async fn status(State(app): State<App>, RawQuery(query): RawQuery) -> Response {
+pub(crate) async fn status(State(app): State<App>, RawQuery(query): RawQuery) -> Result<Response, ApiError> {
+    let is_text = wants_text(query.as_deref().unwrap_or_default())?;
     let answer = Json(StatusAnswer { data: StatusReport::from_app(&app).await });
-    let is_text = query.is_some_and(|query| query.split('&').any(|pair| pair == "decimals=string"));
-    if is_text { with_decimals_as_text(|| answer.into_response()) } else { answer.into_response() }
+    Ok(if is_text { with_decimals_as_text(|| answer.into_response()) } else { answer.into_response() })
+}
+
+/// True if the query asks for decimals as strings.
+fn wants_text(query: &str) -> Result<bool, ApiError> {
+    let mut is_text = false;
+    for (name, value) in form_urlencoded::parse(query.as_bytes()) {
+        let (error, allowed) = match (&*name, &*value) {
+            ("decimals", "number" | "string") => {
+                is_text = value == "string";
+                continue;
+            }
+            ("decimals", _) => ("must be one of: number, string", json!(["number", "string"])),
+            _ => ("is not a parameter of this endpoint", json!(["decimals"])),
+        };
+        let param = name.chars().take(64).collect();
+        return Err(ApiError::Parameters(vec![ParameterError {
+            param,
+            error: error.to_owned(),
+            allowed: Some(allowed),
+        }]));
+    }
+    Ok(is_text)
 }

@@ -163,6 +163,8 @@ impl Lacking {
     async fn arrange(self, app: &TestApp, disk: &SmallDisk) -> Result<()> {
         const SPARE: &str = "select exists (select from pg_ls_waldir() where name > pg_walfile_name(pg_current_wal_insert_lsn()))";
         const NEXT: &str = "select pg_logical_emit_message(false, 'room', 'x'), pg_switch_wal()";
+        // A checkpoint makes spare segments of old ones, so none follows when these are used up.
+        app.sql("checkpoint", &[]).await?;
         while self == Lacking::Segment && app.sql_value::<bool>(SPARE).await? {
             app.sql(NEXT, &[]).await?;
         }

@@ -168,7 +168,8 @@ async fn changed_states(seed: u64) -> Result<Vec<LoadedRun>> {
     let found = undo::tables(&app).await?;
     let (runs, expected) = (loaded_runs(&app).await?, TestApp::start().await?);
     for run in runs.iter().filter(|run| run.state == "visible") {
-        let of_run = files.iter().filter(|file| run.files.contains(&file.name));
+        // The order of the files is part of the ids of their holdings.
+        let of_run = run.files.iter().flat_map(|name| files.iter().find(|file| file.name == *name));
         let of_run: Vec<(&str, &str)> = of_run.map(|file| (file.name.as_str(), file.text.as_str())).collect();
         load_files(&expected, &run.source, &of_run, &[]).await?;
     }

@@ -8721,6 +8721,19 @@ export interface operations {
                     "application/json": components["schemas"]["StatusAnswer"];
                 };
             };
+            /** @description A parameter is invalid */
+            400: {
+                headers: {
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidParameterBody"];
+                };
+            };
         };
     };
     stocks: {
