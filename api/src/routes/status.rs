@@ -6,6 +6,7 @@ use axum::Json;
 use axum::extract::{RawQuery, State};
 use axum::response::{IntoResponse, Response};
 use market::decimal::with_decimals_as_text;
+use market::text_enum;
 use serde::Serialize;
 use serde_json::json;
 use tokio::time::timeout;
@@ -21,6 +22,11 @@ use crate::routes::health::{ComponentStatus, Health};
 
 /// Maximum wait of a response for a database.
 const MAX_WAIT: Duration = Duration::from_millis(300);
+
+text_enum! {
+    /// number: exact numbers. string: decimals as strings.
+    pub enum DecimalForm { Number = "number", Text = "string" }
+}
 
 /// Envelope of the status response.
 #[derive(Debug, Serialize, ToSchema)]
@@ -69,7 +75,7 @@ async fn wait_for<T: Send + 'static>(read: impl Future<Output = Option<T>> + Sen
 /// together count the calls.
 #[utoipa::path(
     get, path = "/v1/status", tag = "System", security(()),
-    params(("decimals" = Option<String>, Query, description = "`string` for decimals as strings. Default: exact numbers.")),
+    params(("decimals" = inline(Option<DecimalForm>), Query, description = "Form of decimals. Default: number.")),
     responses(
         (status = 200, description = "Status of the service, also while reads are not served", body = StatusAnswer),
         (status = 400, description = "A parameter is invalid", body = InvalidParameterBody),
@@ -86,8 +92,8 @@ fn wants_text(query: &str) -> Result<bool, ApiError> {
     let mut is_text = false;
     for (name, value) in form_urlencoded::parse(query.as_bytes()) {
         let (error, allowed) = match (&*name, &*value) {
-            ("decimals", "number" | "string") => {
-                is_text = value == "string";
+            ("decimals", form) if DecimalForm::ALL.iter().any(|known| known.as_str() == form) => {
+                is_text = form == DecimalForm::Text.as_str();
                 continue;
             }
             ("decimals", _) => ("must be one of: number, string", json!(["number", "string"])),
