@@ -24,6 +24,8 @@ use crate::servers::{Database, DatabasePair, Servers, accounts_name};
 
 /// Maximum time until a projector follows the log.
 const PROJECTOR_START: Duration = Duration::from_secs(60);
+/// Longest wait for the servers when the databases and the stream of an app are removed.
+const REMOVAL_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Environment variables that child processes inherit. All other variables are removed, so that a developer's settings
 /// do not change test results.
@@ -342,7 +344,7 @@ impl TestApp {
 
 impl Drop for TestApp {
     /// Removes the database and the stream on another thread, because a destructor cannot await. Ignores errors,
-    /// because the test may have killed the servers.
+    /// because the test may have killed the servers, and waits no longer than [`REMOVAL_TIMEOUT`].
     fn drop(&mut self) {
         let (servers, database) = (Arc::clone(&self.servers), self.database.clone());
         let (accounts_servers, accounts) =
@@ -350,11 +352,12 @@ impl Drop for TestApp {
         let stream = self.endpoints.stream.clone();
         let cleaner = std::thread::spawn(move || {
             if let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() {
-                runtime.block_on(async {
+                let removal = async {
                     let _ = servers.postgres.drop_database(&database).await;
                     let _ = accounts_servers.postgres.drop_database(&accounts).await;
                     let _ = servers.nats.delete_stream(&stream).await;
-                });
+                };
+                let _ = runtime.block_on(async { tokio::time::timeout(REMOVAL_TIMEOUT, removal).await });
             }
         });
         let _ = cleaner.join();

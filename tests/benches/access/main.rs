@@ -33,7 +33,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use clap::Parser;
-use harness::{Api, Servers, TestApp};
+use harness::{Api, PostgresServer, Servers, TestApp};
 
 use arguments::Arguments;
 use counts::Count;
@@ -44,6 +44,8 @@ use seed::Seeded;
 struct Bench {
     arguments: Arguments,
     app: TestApp,
+    /// The synchronous standby. It is dropped after `app`, whose last change waits for it.
+    standby: Option<PostgresServer>,
     seeded: Seeded,
     /// Connections and requests per second of each measurement of `static body by axum`, the upper bound of all rates.
     limits: Vec<(usize, f64)>,
@@ -85,7 +87,7 @@ async fn run(arguments: Arguments) -> Result<()> {
         seeded.keys.len(),
         arguments.seconds
     );
-    let mut bench = Bench { arguments, app, seeded, limits: vec![] };
+    let mut bench = Bench { arguments, app, standby: None, seeded, limits: vec![] };
     if let (Some(count), Some(folder)) = (bench.arguments.count, bench.arguments.counts.clone()) {
         return bench.count(count, &folder).await;
     }

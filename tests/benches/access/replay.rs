@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use harness::{PostgresServer, eventually};
+use harness::eventually;
 
 use crate::Bench;
 use crate::capacity::{microseconds, ticks_of};
@@ -17,8 +17,8 @@ const STATISTICS_WRITTEN: Duration = Duration::from_secs(4);
 impl Bench {
     /// Measures the calls of one account, and the calls of all accounts in turn. Each measurement begins once with a
     /// checkpoint, after which the first change of a page logs the whole page, and once without.
-    pub(crate) async fn replay(&self) -> Result<()> {
-        let standby = self.app.servers().postgres.replica().await?;
+    pub(crate) async fn replay(&mut self) -> Result<()> {
+        self.standby = Some(self.app.servers().postgres.replica().await?);
         self.app.sql("alter system set synchronous_standby_names = '*'", &[]).await?;
         self.app.sql("select pg_reload_conf()", &[]).await?;
         let is_strict = "select count(*) from pg_stat_replication where sync_state = 'sync'";
@@ -37,11 +37,11 @@ impl Bench {
                 if begins_with_checkpoint {
                     self.app.sql("checkpoint", &[]).await?;
                 }
-                let (position, ticks) = self.replayed(&standby).await?;
+                let (position, ticks) = self.replayed().await?;
                 let load = Load::new(&[&api.base_url], 256, Arc::clone(&requests));
                 let figures = load.run(self.seconds()).await?;
                 tokio::time::sleep(STATISTICS_WRITTEN).await;
-                let (end, later) = self.replayed(&standby).await?;
+                let (end, later) = self.replayed().await?;
                 let bytes = usize::try_from(end - position)? / figures.answered;
                 println!(
                     "{accounts:>7} accounts, {:18} {:>9.0}/s {bytes:>5} bytes of WAL, {:>5.2} µs of replay per call",
@@ -55,8 +55,9 @@ impl Bench {
     }
 
     /// End of the primary's log in bytes, after the standby has replayed it, and the clock ticks of the replay so far.
-    async fn replayed(&self, standby: &PostgresServer) -> Result<(i64, u64)> {
+    async fn replayed(&self) -> Result<(i64, u64)> {
         let end: i64 = self.app.sql_value("select (pg_current_wal_lsn() - '0/0')::bigint").await?;
+        let standby = self.standby.as_ref().context("a standby")?;
         let client = standby.connect(self.app.database()).await?;
         eventually(PATIENCE, async || {
             let replayed = "select (pg_last_wal_replay_lsn() - '0/0')::bigint";
