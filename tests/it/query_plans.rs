@@ -44,9 +44,11 @@ insert into quarantine select symbol, kind, date '2024-06-14', n::text, 'amount'
   from stocks, unnest(array['dividend', 'split']) kind, generate_series(1, 10) n;
 insert into changes (kind, symbol, id, position, at) select 'symbols', symbol, symbol || 'X', 1, now() from stocks;
 insert into facts.frames select int4send(n), n, 'dividend', 'v', 'r' || (n / 10), 'f', 1, 1 from generate_series(1, 30000) n;
-insert into facts.batch_runs select frame, 'r' || (sequence / 10 + 1), sequence + 10 from facts.frames;
-insert into facts.run_changes select 'r' || n, n, 'excluded', '', now(), 'o' from generate_series(1, 3) n;
+insert into facts.batch_runs select frame, 'r' || (sequence / 10 + 1), sequence + 10 from facts.frames where sequence <= 20;
+insert into facts.run_changes select 'r' || n, n, 'excluded', '', now(), 'o' from generate_series(1, 3000) n;
 insert into facts.records select symbol, 'dividend', 'v', '' from stocks;
+insert into facts.records select 'EURC' || substr(n::text, 2) || year, 'fx', 'v', '' from generate_series(100, 199) n, generate_series(2005, 2024) year;
+insert into facts.superseded_records select symbol, kind, source, '' from facts.records where kind = 'fx';
 insert into facts.bars select symbol, 'v', year, null, 0, '', '', '', '', '', '' from stocks, generate_series(2005, 2024) year;
 insert into facts.superseded_records select symbol, 'dividend', 'v', '' from stocks;
 insert into facts.superseded_bars select symbol, 'v', year, 1, '' from stocks, generate_series(2020, 2024) year;
@@ -102,7 +104,7 @@ const fn hot(
     HotQuery { name, values, indexes, rows }
 }
 
-const HOT: [HotQuery; 42] = [
+const HOT: [HotQuery; 43] = [
     hot("stocks/quote", TWO_POSITIONS, &[], 0),
     hot("stocks/metrics", TWO_POSITIONS, &[], 0),
     hot("stocks/snapshot", TWO_POSITIONS, &[], 0),
@@ -183,8 +185,14 @@ const HOT: [HotQuery; 42] = [
             "superseded_bars_pkey",
             "symbol_links_by_symbol",
             "symbol_links_pkey",
-            "frames_by_run",
+            "frames_pkey",
         ],
+        100,
+    ),
+    hot(
+        "past/rates",
+        "array['EURC07', 'EURC08'], 2014, 2016",
+        &["records_of_rates", "superseded_records_of_rates"],
         100,
     ),
     hot("past/batches", "array['\\x00000007'::bytea, '\\x00000008']", &["frames_pkey"], 2),

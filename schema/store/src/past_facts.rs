@@ -110,9 +110,16 @@ pub struct FactHistory {
 }
 
 impl FactHistory {
-    /// SQL texts of the three statements that [`FactHistory::load`] needs, for a fact set.
+    /// SQL texts of the three statements that [`FactHistory::load`] needs, for a fact set. The first one reads the states
+    /// of all runs.
     pub fn statements(fact_set: &str) -> [String; 3] {
         [FACTS, RATES, BATCHES].map(|text| Self::statement(text, fact_set))
+    }
+
+    /// SQL texts of the two statements that [`FactHistory::load_rates`] needs, for a fact set.
+    pub fn rate_statements(fact_set: &str) -> [String; 2] {
+        let rates = format!("{RATES}union all\n{{states}}");
+        [&rates, BATCHES].map(|text| Self::statement(text, fact_set))
     }
 
     fn statement(text: &str, fact_set: &str) -> String {
@@ -140,8 +147,8 @@ impl FactHistory {
         history.with_owners(client, batches, index).await
     }
 
-    /// Loads all exchange rates between some currencies in some years. `rates` and `batches` are of
-    /// [`FactHistory::statements`].
+    /// Loads all exchange rates between some currencies in some years. `rates` and `batches` are the
+    /// [`FactHistory::rate_statements`], as texts or prepared.
     ///
     /// # Errors
     /// Postgres rejects a query or is unreachable, or the stored facts are damaged.

@@ -193,7 +193,7 @@ pub(crate) async fn load_rate_history(
     years: RangeInclusive<i32>,
 ) -> Result<FactHistory, ApiError> {
     let client = generation.client().await?;
-    let [_, rates, batches] = FactHistory::statements(fact_set);
+    let [rates, batches] = FactHistory::rate_statements(fact_set);
     let known = generation.record_batches.of_fact_set(fact_set);
     load_in_task(async move {
         let rates = client.prepare_cached(&rates).await?;
