@@ -79,18 +79,23 @@ impl Expectation {
         !matches!(self, Self::Coverage | Self::Rows)
     }
 
-    fn is_within(self, value: Decimal, limit: Decimal) -> bool {
-        match (self, self.is_maximum()) {
+    fn is_met(self, value: Decimal, limit: Option<Decimal>) -> bool {
+        match (limit, self) {
+            (None, _) => true,
             // A file without a new session repeats an earlier one.
-            (Self::Session, _) => value >= Decimal::ONE && value <= limit,
-            (_, true) => value <= limit,
-            (_, false) => value >= limit,
+            (Some(limit), Self::Session) => value >= Decimal::ONE && value <= limit,
+            (Some(limit), _) if self.is_maximum() => value <= limit,
+            (Some(limit), _) => value >= limit,
         }
     }
 }
 
 /// Maximum number of examples of a check.
 const MAX_EXAMPLES: usize = 3;
+/// Fraction digits of a measured value.
+const VALUE_DIGITS: u32 = 8;
+/// Fraction digits of a measured value in a text.
+const TEXT_DIGITS: u32 = 2;
 
 /// Measured value of a load, compared with its limit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -99,7 +104,7 @@ pub struct ExpectationCheck {
     pub expectation: Expectation,
     /// Kind of the rows.
     pub kind: Kind,
-    /// Measured value.
+    /// Measured value, with at most eight fraction digits.
     pub value: ExactDecimal,
     /// Limit; null if the expectation is off.
     pub limit: Option<ExactDecimal>,
@@ -124,8 +129,8 @@ impl ExpectationCheck {
         mut examples: Vec<String>,
     ) -> Self {
         examples.truncate(MAX_EXAMPLES);
-        let value = value.round_dp(2).normalize();
-        let is_met = |value: &Decimal| limit.is_none_or(|limit| expectation.is_within(*value, limit));
+        let value = value.round_dp(VALUE_DIGITS).normalize();
+        let is_met = |value: &Decimal| expectation.is_met(*value, limit);
         Self {
             expectation,
             kind,
@@ -141,7 +146,11 @@ impl ExpectationCheck {
 
 impl fmt::Display for ExpectationCheck {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { expectation, kind, value, limit, .. } = self;
+        let Self { expectation, kind, limit, .. } = self;
+        let rounded = self.value.0.round_dp(TEXT_DIGITS).normalize();
+        // A rounded value on the other side of the limit would contradict the verdict.
+        let is_clear = expectation.is_met(rounded, limit.map(|limit| limit.0)) == self.met;
+        let value = if is_clear { rounded } else { self.value.0 };
         write!(f, "{expectation} of {kind}: {value} {}", expectation.meaning())?;
         match (limit, expectation) {
             (None, _) => return f.write_str(" (off)"),
@@ -210,6 +219,27 @@ mod tests {
         assert!(is_met(Coverage, 90, Some(90)) && !is_met(Coverage, 89, Some(90)));
         assert!(is_met(Changed, 1, Some(1)) && !is_met(Changed, 2, Some(1)) && is_met(Changed, 2, None));
         assert!(is_met(Session, 1, Some(1)) && !is_met(Session, 0, Some(1)) && !is_met(Session, 2, Some(1)));
+    }
+
+    #[test]
+    fn a_value_is_compared_before_it_is_rounded_for_the_text() {
+        let check = |value: &str| {
+            let (value, limit) = (value.parse().unwrap(), Some(Decimal::ONE));
+            ExpectationCheck::new(Expectation::Changed, Kind::Price, value, limit, &[], Vec::new())
+        };
+        let shown = |value| {
+            let check = check(value);
+            (check.met, check.to_string().split(' ').nth(3).unwrap().to_owned())
+        };
+        for (value, met, text) in [
+            ("0.994", true, "0.99"),
+            ("0.999", true, "1"),
+            ("1.004", false, "1.004"),
+            ("1.2345", false, "1.23"),
+        ] {
+            assert_eq!(shown(value), (met, text.to_owned()));
+        }
+        assert_eq!(check("33.333333333333").value.to_string(), "33.33333333");
     }
 
     #[test]
