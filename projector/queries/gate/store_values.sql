@@ -1,7 +1,5 @@
--- $1 run, $2 kinds, $3 expectations, $4 values of its checks.
-with removed as (
-  delete from measured_loads where run = $1 and (kind, expectation) not in (select * from unnest($2::text[], $3::text[]))
-)
-insert into measured_loads (run, kind, expectation, value)
-select $1, * from unnest($2::text[], $3::text[], $4::numeric[])
-on conflict (run, kind, expectation) do update set value = excluded.value
+-- $1 run, $2 source, $3 kinds, $4 expectations, $5 values of its checks. Those of the first comparison stay.
+insert into measured_loads (run, source, kind, expectation, value)
+select $1, $2, * from unnest($3::text[], $4::text[], $5::numeric[])
+where not exists (select from measured_loads where run = $1)
+on conflict (run, kind, expectation) do nothing

@@ -110,7 +110,8 @@ pub struct ExpectationCheck {
     pub limit: Option<ExactDecimal>,
     /// True if the value is within the limit.
     pub met: bool,
-    /// Number of loads of the same source in the 90 days before, of which the gate measured this value.
+    /// Number of loads of the same source that the gate measured in the 90 days before. The first comparison of each
+    /// load counts.
     pub earlier_loads: usize,
     /// Number of these loads whose value is not within the limit.
     pub earlier_failures: usize,

@@ -93,5 +93,9 @@ async fn a_load_waits_only_behind_an_earlier_held_load_of_the_same_securities() 
     let behind = behind["run"].as_str().context("a run")?;
     let verdict = app.projector(&["gate", behind, "--json"]).await?.success()?.json()?;
     assert_eq!(verdict["met"], json!(true), "{verdict}");
+    // The values of the first comparison stay, because later loads are counted against them.
+    let first = "select value::bigint from control.measured_loads";
+    let first = format!("{first} where run = '{behind}' and source = 'test' and expectation = 'behind'");
+    assert_eq!(app.sql_value::<i64>(&first).await?, 2);
     Ok(())
 }

@@ -21,7 +21,7 @@ sql_row! {
     }
 }
 
-/// Values of the loads of one source in the 90 days before a load.
+/// Values of the loads of one source that were measured in the 90 days before a load.
 pub(super) struct EarlierValues(BTreeMap<(Kind, Expectation), Vec<Decimal>>);
 
 impl EarlierValues {
@@ -39,15 +39,15 @@ impl EarlierValues {
     }
 }
 
-/// Stores the values of a run, in place of those that were measured before.
+/// Stores the values of a run. Values of an earlier comparison of the run stay instead.
 pub(super) async fn store_values(
     client: &Client,
-    run: &str,
+    [run, source]: [&str; 2],
     checks: &[ExpectationCheck],
 ) -> anyhow::Result<()> {
     let kinds: Vec<&str> = checks.iter().map(|check| check.kind.as_str()).collect();
     let expectations: Vec<&str> = checks.iter().map(|check| check.expectation.as_str()).collect();
     let values: Vec<ExactDecimal> = checks.iter().map(|check| check.value).collect();
-    client.execute(STORE, &[&run, &kinds, &expectations, &values]).await?;
+    client.execute(STORE, &[&run, &source, &kinds, &expectations, &values]).await?;
     Ok(())
 }

@@ -87,7 +87,7 @@ pub(crate) async fn judge_load(database: &DatabaseArgs, args: &GateArgs) -> anyh
     checks.add(Expectation::Behind, first_kind, count, behind.into_iter().collect());
     transaction.commit().await?;
     if args.candidate.is_none() {
-        store_values(&client, &effect.run, &checks.found).await?;
+        store_values(&client, [&effect.run, source], &checks.found).await?;
     }
     Ok(GateVerdict::new(effect.run, checks.found))
 }
