@@ -1,10 +1,11 @@
 //! The servers of the test harness. They start and answer, and tests that share them are isolated from each other.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use async_nats::jetstream::{self, stream};
-use harness::{Servers, TestApp, eventually};
+use harness::{Servers, TestApp, eventually, free_port};
 
 #[tokio::test]
 async fn postgres_answers_and_is_new_enough() -> Result<()> {
@@ -95,5 +96,16 @@ async fn waiting_ends_with_the_answer_or_with_the_last_reason() -> Result<()> {
     let never: Result<()> = eventually(Duration::from_millis(60), async || anyhow::bail!("the reason")).await;
     let told = format!("{:#}", never.err().unwrap_or_else(|| anyhow::anyhow!("nothing")));
     assert!(told.contains("the reason"), "{told}");
+    Ok(())
+}
+
+#[test]
+fn no_port_is_given_twice() -> Result<()> {
+    let find = || (0..50).map(|_| free_port()).collect::<Result<Vec<u16>>>();
+    let found = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..4).map(|_| scope.spawn(find)).collect();
+        threads.into_iter().map(|thread| thread.join().expect("a thread")).collect::<Result<Vec<_>>>()
+    })?;
+    assert_eq!(found.iter().flatten().collect::<HashSet<_>>().len(), 200);
     Ok(())
 }

@@ -1,11 +1,10 @@
 //! A local object store with the S3 protocol, served by the program moto if it is installed.
 
-use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
-use harness::{Requirement, eventually, optional_program};
+use harness::{Requirement, eventually, free_port, optional_program};
 
 const PATIENCE: Duration = Duration::from_secs(120);
 
@@ -19,7 +18,7 @@ impl Store {
     /// Starts a store with an empty bucket. Returns `None` if moto is not installed, and records the test as skipped.
     pub(super) async fn start(bucket: &str) -> Result<Option<Store>> {
         let Some(moto) = optional_program("moto_server", Requirement::ObjectStore) else { return Ok(None) };
-        let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port().to_string();
+        let port = free_port()?.to_string();
         let process = Command::new(moto)
             .args(["-H", "127.0.0.1", "-p", &port])
             .stdin(Stdio::null())
