@@ -12,6 +12,7 @@ use event_log::archive::ArchiveError;
 use event_log::stream::StreamSettings;
 use telemetry::command_line::HiddenOptions;
 use telemetry::listener::{MetricsSettings, parse_listen_address};
+use telemetry::report::{print_json, print_result};
 use telemetry::{LogArgs, Shutdown, outln};
 
 use crate::format::canonical::column_list::{ColumnsArgs, list_columns};
@@ -19,7 +20,6 @@ use crate::infer::{MapArgs, MapProposalError, print_map};
 use crate::load::effect::LoadEffect;
 use crate::load::publication::LoadError;
 use crate::load::report::LoadSummary;
-use crate::load::report::print_result;
 use crate::load::{LoadArgs, load};
 use crate::log::reader::LogError;
 use crate::metrics::IngestMetrics;
@@ -114,6 +114,7 @@ macro_rules! exit_codes {
 exit_codes! {
     LoadError: |error| error.exit_code();
     PullError: |error| error.exit_code();
+    serde_json::Error: |error| 2;
     MapProposalError: |error| 2;
     WatchError: |error| 2;
     LogError: |error| if matches!(error, LogError::NoMessage(_) | LogError::Run(_)) { 2 } else { 3 };
@@ -177,16 +178,16 @@ async fn run(Cli { stream, command, .. }: Cli) -> Result<u8, CommandError> {
         IngestCommand::Map(args) => print_map(&args)?,
         IngestCommand::Columns(args) => list_columns(&args),
         IngestCommand::Undo(args) => {
-            print_result(&undo_run(&args, &stream).await?, args.prints_json(), ChangeReport::report);
+            print_result(&undo_run(&args, &stream).await?, args.prints_json(), ChangeReport::report)?;
         }
         IngestCommand::Release(args) => {
-            print_result(&release_run(&args, &stream).await?, args.prints_json(), ChangeReport::report);
+            print_result(&release_run(&args, &stream).await?, args.prints_json(), ChangeReport::report)?;
         }
         IngestCommand::Export(args) => {
-            print_result(&archive::export_log(&args, &stream).await?, args.json, LogCopyReport::report);
+            print_result(&archive::export_log(&args, &stream).await?, args.json, LogCopyReport::report)?;
         }
         IngestCommand::Import(args) => {
-            print_result(&archive::import_log(&args, &stream).await?, args.json, LogCopyReport::report);
+            print_result(&archive::import_log(&args, &stream).await?, args.json, LogCopyReport::report)?;
         }
         IngestCommand::Runs(args) => inspect::list_runs(&args, &stream).await?,
         IngestCommand::Rejects(args) => list_rejects(&args, &stream).await?,
@@ -200,7 +201,7 @@ async fn run_load(args: &LoadArgs, stream: &StreamSettings) -> Result<u8, Comman
     if summary.has_published() && summary.gate.is_none() {
         summary.effect = Some(LoadEffect::measure(&summary.run, args, stream).await);
     }
-    print_result(&summary, args.json, LoadSummary::report);
+    print_result(&summary, args.json, LoadSummary::report)?;
     Ok(summary.exit_code())
 }
 
@@ -221,7 +222,9 @@ async fn run_pull(args: &PullArgs, stream: &StreamSettings) -> Result<u8, Comman
     let report = |round: Result<&PullReport, &PullError>| match round {
         Ok(pulled) => {
             metrics.count_pull(pulled);
-            print_result(pulled, args.json, PullReport::report);
+            if let Err(error) = print_result(pulled, args.json, PullReport::report) {
+                tracing::error!(%error, "cannot print the report");
+            }
         }
         Err(error) => metrics.set_log_failure(error.to_string()),
     };
@@ -261,7 +264,9 @@ async fn run_health(args: IngestHealthArgs) -> Result<u8, CommandError> {
 
 async fn run_resume(args: &ResumeArgs, stream: &StreamSettings) -> Result<u8, CommandError> {
     let resumed = verify::resume_runs(args, stream, &Shutdown::listen()?).await?;
-    resumed.iter().for_each(|run| print_result(run, args.json, LoadSummary::report));
+    for run in &resumed {
+        print_result(run, args.json, LoadSummary::report)?;
+    }
     if resumed.is_empty() && !args.json {
         outln!("nothing to resume: every run of the log is completed");
     }
@@ -282,14 +287,14 @@ async fn run_verify(args: &VerifyArgs, stream: &StreamSettings) -> Result<u8, Co
         let exit_code = if error.is_absence() { 1 } else { 3 };
         CommandError { message: error.to_string(), exit_code }
     })?;
-    print_result(&findings, args.json, VerifyReport::report);
+    print_result(&findings, args.json, VerifyReport::report)?;
     Ok(u8::from(!findings.whole))
 }
 
 async fn run_freshness(args: &FreshnessArgs, stream: &StreamSettings) -> Result<u8, CommandError> {
     let freshness = check_freshness(args, stream).await?;
     if args.output.json {
-        outln!("{}", serde_json::to_string(&freshness).unwrap_or_default());
+        print_json(&freshness)?;
     } else {
         freshness.print_table(args.output.max_rows());
     }

@@ -20,7 +20,7 @@ use market::row::{QuarantineReason, Quarantined, TableRow};
 use serde::Serialize;
 use store::FromRow;
 use telemetry::out;
-use telemetry::report::Report;
+use telemetry::report::{Report, print_result};
 use telemetry::table::ListArgs;
 use tokio_postgres::Client;
 
@@ -41,12 +41,13 @@ pub(crate) async fn run_quarantine(client: &mut Client, command: QuarantineComma
         }
         QuarantineCommand::Revoke(args) => (revoke_decisions(client, &args).await?, args.json),
     };
-    report::print_result(json, &decided, |decided| {
+    let report = |decided: &Vec<_>| {
         let mut report = Report::new("");
         decided.iter().for_each(|one| report.add_fact(describe_report(one)));
         report.add_fact("published; the running projector derives the security again");
         report
-    })
+    };
+    Ok(print_result(&decided, json, report)?)
 }
 
 async fn print_quarantine(client: &mut Client, args: &ListQuarantineArgs) -> anyhow::Result<()> {

@@ -5,32 +5,13 @@ use market::metrics::rules::RuleParameter;
 use market::metrics::source_preference::DEFAULT_CHOICE;
 use market::row::Quarantined;
 use serde::Serialize;
-use telemetry::outln;
-use telemetry::report::Report;
+use telemetry::report::print_json;
 use telemetry::table::Column::{self, Number, Text};
 use telemetry::table::{ListArgs, Table};
 
 use crate::apply::dead_letters::DeadLetterEntry;
 use crate::generations::promote::GenerationSummary;
 use crate::policy::{ListedRule, RuleState};
-
-pub(crate) fn print_json(value: &impl Serialize) -> anyhow::Result<()> {
-    outln!("{}", serde_json::to_string_pretty(value)?);
-    Ok(())
-}
-
-/// Prints a result: as JSON if `json` is true, otherwise as the report that `to_report` makes of it.
-pub(crate) fn print_result<T: Serialize>(
-    json: bool,
-    result: &T,
-    to_report: impl FnOnce(&T) -> Report,
-) -> anyhow::Result<()> {
-    if json {
-        return print_json(result);
-    }
-    to_report(result).print();
-    Ok(())
-}
 
 /// Column of a table, and the function that formats its cell for one entry of the list.
 type ListColumn<T> = (Column, fn(&T) -> String);
@@ -46,7 +27,7 @@ fn print_list<T: Serialize>(
     details: impl Fn(&T) -> Vec<String>,
 ) -> anyhow::Result<()> {
     if output.json {
-        return print_json(&&listed[..listed.len().min(output.max_rows())]);
+        return Ok(print_json(&&listed[..listed.len().min(output.max_rows())])?);
     }
     let headers: Vec<Column> = columns.iter().map(|(column, _)| *column).collect();
     let mut table = Table::new(nouns, &headers, output.max_rows());

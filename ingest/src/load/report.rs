@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use market::event::{Kind, Reject, RunManifest};
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
+use telemetry::counted;
 use telemetry::report::Report;
-use telemetry::{counted, outln};
 
 use crate::batch::coverage::{DateSpan, EarlierCoverage, SymbolSummary};
 use crate::batch::load_stats::LoadStats;
@@ -19,14 +19,6 @@ use crate::load::file_list::{FileReport, FileStatus};
 use crate::load::gate::GateResult;
 use crate::price::conflicting_prices::ConflictingPrices;
 use crate::source::feed_files::{MAX_LISTED, join_names};
-
-/// Prints a command's result: one JSON object for scripts, otherwise a report.
-pub fn print_result<T: Serialize>(result: &T, json: bool, to_report: impl FnOnce(&T) -> Report) {
-    match json {
-        true => outln!("{}", serde_json::to_string(result).unwrap_or_default()),
-        false => to_report(result).print(),
-    }
-}
 
 /// Maximum number of files named in a summary.
 const MAX_NAMED_FILES: usize = 20;

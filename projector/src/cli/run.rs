@@ -10,7 +10,7 @@ use anyhow::Context;
 use store::db::{self, DbError, error_chain};
 use telemetry::command_line::HiddenOptions;
 use telemetry::listener::MetricsSettings;
-use telemetry::report::Report;
+use telemetry::report::{Report, print_json, print_result};
 use telemetry::table::ListArgs;
 use telemetry::{Shutdown, outln};
 use tokio_postgres::Client;
@@ -139,7 +139,7 @@ async fn execute_command(arguments: Arguments) -> anyhow::Result<ExitCode> {
             let settings = ProjectorSettings { database, applying };
             let generation = rebuild_generation(&settings, &args, Shutdown::listen()?).await?;
             if args.json {
-                report::print_json(&serde_json::json!({ "generation": generation }))?;
+                print_json(&serde_json::json!({ "generation": generation }))?;
             } else {
                 outln!(
                     "generation {generation} is built; projector diff compares it, and projector promote {generation} serves it"
@@ -148,18 +148,18 @@ async fn execute_command(arguments: Arguments) -> anyhow::Result<ExitCode> {
         }
         Command::Diff(args) => {
             let found = diff::compare_generations(&database, &args, Shutdown::listen()?).await?;
-            report::print_result(args.json, &found, diff::GenerationDiff::report)?;
+            print_result(&found, args.json, diff::GenerationDiff::report)?;
         }
         Command::Backup { folder, json, applying } => {
             let settings = ProjectorSettings { database, applying };
             let created = backup::create_backup(&settings, &folder).await?;
-            report::print_result(json, &created, |created| Report::new(created.summary()))?;
+            print_result(&created, json, |created| Report::new(created.summary()))?;
             return Ok(exit_with_findings(created.missing_messages > 0));
         }
         Command::Restore { folder, json, applying } => {
             let settings = ProjectorSettings { database, applying };
             let restored = backup::restore_backup(&settings, &folder, Shutdown::listen()?).await?;
-            report::print_result(json, &restored, |restored| Report::new(restored.summary()))?;
+            print_result(&restored, json, |restored| Report::new(restored.summary()))?;
             return Ok(exit_with_findings(!restored.is_identical()));
         }
         #[cfg(not(feature = "parquet"))]
@@ -167,12 +167,12 @@ async fn execute_command(arguments: Arguments) -> anyhow::Result<ExitCode> {
         #[cfg(feature = "parquet")]
         Command::Export(args) => {
             let manifest = crate::export::export_generation(&database, &args, Shutdown::listen()?).await?;
-            report::print_result(args.json, &manifest, |manifest| manifest.report(&args.parquet))?;
+            print_result(&manifest, args.json, |manifest| manifest.report(&args.parquet))?;
         }
         Command::Audit(args) => return run_audit(&database, &args).await,
         Command::Gate(args) => {
             let verdict = gate::judge_load(&database, &args).await?;
-            report::print_result(args.json, &verdict, gate::report_verdict)?;
+            print_result(&verdict, args.json, gate::report_verdict)?;
             return Ok(exit_with_findings(!verdict.met));
         }
         Command::Expect(command) => gate::run_expect(&connect(&database).await?, command).await?,
@@ -193,15 +193,15 @@ async fn execute_command(arguments: Arguments) -> anyhow::Result<ExitCode> {
             let current = request.generation.is_none() && request.known_at.is_none();
             let hidden_runs = if current { find_hidden_runs(&mut client, &found).await? } else { Vec::new() };
             let found = SecurityExplanation { explanation: found, hidden_runs };
-            report::print_result(output.json, &found, |found| found.report(all))?;
+            print_result(&found, output.json, |found| found.report(all))?;
         }
         Command::Promote { args, output } => {
             let switched = promote::promote_generation(&mut connect(&database).await?, &args).await?;
-            report::print_result(output.json, &switched, Switchover::report)?;
+            print_result(&switched, output.json, Switchover::report)?;
         }
         Command::Rollback { stale_ok, output } => {
             let switched = promote::rollback_generation(&mut connect(&database).await?, stale_ok).await?;
-            report::print_result(output.json, &switched, Switchover::report)?;
+            print_result(&switched, output.json, Switchover::report)?;
         }
         Command::Drop { generation } => {
             promote::drop_generation(&mut connect(&database).await?, generation).await?;
@@ -268,16 +268,16 @@ async fn run_audit(database: &DatabaseArgs, args: &AuditArgs) -> anyhow::Result<
     };
     if let Some(target) = target {
         let found = effect::measure_effect(database, args, target).await?;
-        report::print_result(args.json, &found, effect::RunEffect::report)?;
+        print_result(&found, args.json, effect::RunEffect::report)?;
         return Ok(ExitCode::SUCCESS);
     }
     if args.quality {
         let found = quality::measure_quality(database, args).await?;
-        report::print_result(args.json, &found, quality::QualityReport::report)?;
+        print_result(&found, args.json, quality::QualityReport::report)?;
         return Ok(ExitCode::SUCCESS);
     }
     let found = audit_served(&mut connect(database).await?).await?;
-    report::print_result(args.json, &found, AuditReport::report)?;
+    print_result(&found, args.json, AuditReport::report)?;
     Ok(exit_with_findings(!found.is_clean()))
 }
 
@@ -295,7 +295,7 @@ async fn run_policy_command(client: &mut Client, command: PolicyCommand) -> anyh
         PolicyCommand::Remove { line, taking } => (line, None, taking),
     };
     let change = policy::change_policy(client, &rule, rank, &mode).await?;
-    report::print_result(mode.json, &change, policy::PolicyChange::report)
+    Ok(print_result(&change, mode.json, policy::PolicyChange::report)?)
 }
 
 async fn run_dead_letter_command(

@@ -13,11 +13,10 @@ use event_log::write_failure::{WriteFailure, find_write_failure};
 use serde::Serialize;
 use store::db::{self, error_chain};
 use store::ids::GenerationId;
-use telemetry::report::Report;
+use telemetry::report::{Report, print_result};
 
 use crate::generations::promote::list_generations;
 use crate::generations::rebuild_args::load_schema_bytes;
-use crate::report;
 use crate::settings::{DatabaseArgs, LIVE_FACTS};
 
 const STATUS: &str = include_str!("../../queries/status.sql");
@@ -106,7 +105,7 @@ pub(super) async fn print_status(
         postgres_error: facts.as_ref().err().map(|error| error_chain(error.as_ref())),
         facts: facts.ok(),
     };
-    report::print_result(json, &status, describe_status)?;
+    print_result(&status, json, describe_status)?;
     Ok(if is_unreachable { ExitCode::from(3) } else { ExitCode::SUCCESS })
 }
 

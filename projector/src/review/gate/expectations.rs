@@ -10,6 +10,7 @@ use rust_decimal::Decimal;
 use serde::Serialize;
 use store::{FromRow, sql_row};
 use telemetry::outln;
+use telemetry::report::print_json;
 use telemetry::table::{Column, ListArgs, Table};
 use tokio_postgres::{Client, GenericClient};
 
@@ -116,8 +117,7 @@ async fn list_limits(client: &Client, output: &ListArgs) -> anyhow::Result<()> {
     let default = |expectation: &Expectation| (*expectation, ExactDecimal(expectation.default_limit()));
     if output.json {
         let defaults: BTreeMap<_, _> = Expectation::ALL.iter().map(default).collect();
-        outln!("{}", serde_json::json!({ "defaults": defaults, "set": set }));
-        return Ok(());
+        return Ok(print_json(&serde_json::json!({ "defaults": defaults, "set": set }))?);
     }
     let columns = ["expectation", "source", "kind", "limit", "meaning"].map(Column::Text);
     let mut table = Table::new(["limit", "limits"], &columns, output.max_rows());

@@ -4,8 +4,35 @@ mod page;
 
 use std::fmt::{Display, Formatter};
 
-use crate::out;
+use serde::Serialize;
+
 use crate::table::{Table, output_width};
+use crate::{out, outln};
+
+/// Prints a value as one line of JSON.
+///
+/// # Errors
+/// The value has no JSON form.
+pub fn print_json(value: &impl Serialize) -> Result<(), serde_json::Error> {
+    outln!("{}", serde_json::to_string(value)?);
+    Ok(())
+}
+
+/// Prints a command's result: as one line of JSON if `json` is true, otherwise as the report that `to_report` makes of it.
+///
+/// # Errors
+/// The result has no JSON form.
+pub fn print_result<T: Serialize>(
+    result: &T,
+    json: bool,
+    to_report: impl FnOnce(&T) -> Report,
+) -> Result<(), serde_json::Error> {
+    if json {
+        return print_json(result);
+    }
+    to_report(result).print();
+    Ok(())
+}
 
 /// Report of a command. Facts and tables appear in the order in which they are added.
 #[derive(Debug)]
