@@ -146,6 +146,8 @@ pub fn main() -> ExitCode {
         IngestCommand::Pull(args) => !args.once,
         _ => false,
     };
+    // The only failure is a provider that is installed already.
+    let _ = rustls::crypto::ring::default_provider().install_default();
     let _telemetry = telemetry::init("ingest", "warn,ingest=info", (!is_service).then_some(cli.log));
     match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         // The end of the runtime waits for blocking tasks. The error is reported before this wait.
@@ -214,10 +216,6 @@ async fn run_watch(args: &WatchArgs, stream: &StreamSettings) -> Result<u8, Comm
 }
 
 async fn run_pull(args: &PullArgs, stream: &StreamSettings) -> Result<u8, CommandError> {
-    if rustls::crypto::ring::default_provider().install_default().is_err() {
-        let message = "cannot set up TLS: another provider is installed".to_owned();
-        return Err(CommandError { message, exit_code: 2 });
-    }
     let metrics = new_metrics()?;
     let report = |round: Result<&PullReport, &PullError>| match round {
         Ok(pulled) => {

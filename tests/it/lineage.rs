@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
 use crate::gate::daily_market::{DailyMarket, day_file};
+use crate::process_kills::killed_at;
 use crate::pull::vendor::Vendor;
 
 const KEY: &str = "s3cret-of-the-catalogue";
@@ -163,7 +164,7 @@ async fn a_load_that_waits_is_complete_and_has_the_failed_checks_of_the_gate() -
             );
             assert_eq!(
                 (&coverage["actual"], &coverage["severity"]),
-                (&json!("7.69"), &json!("error")),
+                (&json!("7.69230769"), &json!("error")),
                 "{last}"
             );
             assert_eq!(coverage["name"], "coverage of price");
@@ -238,6 +239,38 @@ fn is_warned(log: &str) -> bool {
     log.matches(WARNING).count() == 1 && !log.contains(KEY) && !log.contains("hidden")
 }
 
+/// Begins a load of a new file, which is killed after its start manifest.
+async fn begin_load(app: &TestApp, folder: &str) -> Result<()> {
+    fs::create_dir(app.folder().join(folder))?;
+    let path = format!("{folder}/prices.csv");
+    fs::write(app.folder().join(&path), format!("symbol,date,close\n{folder},2024-06-27,63\n"))?;
+    assert!(killed_at(app, Program::Ingest, &["load", &path, "--source", "desk"], "ingest.begun", 1).await?);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_resumed_run_is_another_attempt_and_a_failing_catalogue_is_logged_once() -> Result<()> {
+    let (app, catalogue) = app_with_catalogue().await?;
+    begin_load(&app, "AAA").await?;
+    let before = events(&catalogue)?.len();
+    let resumed = app.ingest(&["resume", "--json"]).await?.success()?.json()?;
+    let sent = &events(&catalogue)?[before..];
+    assert_eq!(types(sent), ["START", "COMPLETE"]);
+    assert_eq!(sent[0]["run"]["runId"], sent[1]["run"]["runId"]);
+    for event in sent {
+        assert_eq!(tag(event, "run"), resumed["run"].as_str(), "{event}");
+    }
+
+    begin_load(&app, "BBB").await?;
+    begin_load(&app, "CCC").await?;
+    let failing = Vendor::start(|_, _| StatusCode::INTERNAL_SERVER_ERROR.into_response()).await?;
+    let resumed =
+        app.run(Program::Ingest, &["resume", "--json"], &[("OPENLINEAGE_URL", &failing.address)]).await?;
+    assert_eq!((resumed.code, resumed.stdout.lines().count()), (0, 2), "{resumed:?}");
+    assert!(is_warned(&resumed.stderr), "{}", resumed.stderr);
+    Ok(())
+}
+
 #[tokio::test]
 async fn a_catalogue_that_fails_changes_no_load() -> Result<()> {
     let app = TestApp::start().await?;
@@ -256,6 +289,10 @@ async fn a_catalogue_that_fails_changes_no_load() -> Result<()> {
         assert!(is_warned(&log), "{url}: {log}");
     }
     assert_eq!(broken.asked().len(), 2, "both events");
+    // An empty setting is none.
+    let (_, found, log) =
+        load_again(&app, "empty", &[("OPENLINEAGE_URL", ""), ("OPENLINEAGE_API_KEY", "")]).await?;
+    assert!(found == expected && !log.contains(WARNING), "{log}");
     let invalid = app
         .run(
             Program::Ingest,

@@ -61,14 +61,11 @@ impl LoadEffect {
     }
 
     fn new(command: String, output: Option<String>, args: &LoadArgs) -> Self {
-        match args.json {
-            // Joins the indented lines of the JSON output to one line. JSON strings contain no line breaks.
-            true => {
-                let line = output.map(|output| output.lines().map(str::trim_start).collect());
-                Self { command, json: line.and_then(|line| RawValue::from_string(line).ok()), text: None }
-            }
-            false => Self { command, json: None, text: output },
+        if !args.json {
+            return Self { command, json: None, text: output };
         }
+        let json = output.and_then(|output| RawValue::from_string(output).ok());
+        Self { command, json, text: None }
     }
 }
 

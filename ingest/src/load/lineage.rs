@@ -28,8 +28,10 @@ pub(crate) struct LineageRun<'a> {
     args: &'a LoadArgs,
     /// UUID of the attempt.
     id: String,
-    /// Path and size in bytes of each file, in the order of the summary. The size of a file that was not read is 0.
+    /// Path and size in bytes of the first files, in the order of the summary. The size of a file that was not read is 0.
     files: Vec<(String, u64)>,
+    /// Size of all files in bytes.
+    bytes: u64,
     /// Dataset of the log.
     log: Value,
 }
@@ -53,7 +55,9 @@ impl<'a> LineageRun<'a> {
         let refused = summary.files.reports().iter();
         let refused = refused.map(|file| (file.path.clone().unwrap_or_else(|| file.file.clone()), 0));
         let read = inputs.iter().map(|input| (input.file.display_path(), input.unpacked_bytes));
-        let files = refused.chain(read).map(|(path, bytes)| (absolute(path), bytes)).collect();
+        let first = refused.chain(read).take(MAX_LISTED);
+        let files = first.map(|(path, bytes)| (absolute(path), bytes)).collect();
+        let bytes = inputs.iter().map(|input| input.unpacked_bytes).sum();
         let server = settings.nats_url.split(',').next().unwrap_or_default().trim();
         let namespace = match server.parse::<ServerAddr>() {
             Ok(server) => {
@@ -65,7 +69,7 @@ impl<'a> LineageRun<'a> {
         let log = json!({ "namespace": namespace, "name": settings.nats_stream });
         let begun = Utc::now();
         let id = attempt_id(begun, &summary.run);
-        let run = Self { sender, args, id, files, log };
+        let run = Self { sender, args, id, files, bytes, log };
         run.send("START", begun, run.tags(summary, None), run.inputs(None), run.log.clone());
         Some(run)
     }
@@ -137,19 +141,16 @@ impl<'a> LineageRun<'a> {
         let gate = summary.and_then(|summary| summary.gate.as_ref());
         match &self.args.fetched_from {
             Some(FetchedDataset { namespace, name }) => {
-                let bytes = self.files.iter().map(|(_, bytes)| bytes).sum();
-                vec![
-                    json!({ "namespace": namespace, "name": name, "inputFacets": input_facets(bytes, reports, gate) }),
-                ]
+                let facets = input_facets(self.bytes, reports, gate);
+                vec![json!({ "namespace": namespace, "name": name, "inputFacets": facets })]
             }
             None => {
-                let files = self.files.iter().enumerate().take(MAX_LISTED);
                 let dataset = |(index, (path, bytes)): (usize, &(String, u64))| {
                     let report = reports.get(index..=index).unwrap_or_default();
                     let facets = input_facets(*bytes, report, gate);
                     json!({ "namespace": "file", "name": path, "inputFacets": facets })
                 };
-                files.map(dataset).collect()
+                self.files.iter().enumerate().map(dataset).collect()
             }
         }
     }
