@@ -103,8 +103,9 @@ async fn change_state(
     settings: &StreamSettings,
 ) -> Result<RunVisibility, LoadError> {
     let log = Log::open_existing(settings).await?;
+    let mut runs = Runs::default();
     loop {
-        let runs = Runs::read(&log).await?;
+        runs.read_new(&log).await?;
         let state = runs.states.state(run);
         if state != RunVisibility::Held {
             return Ok(state);
@@ -158,4 +159,25 @@ async fn ask_projector(
         },
         Err(error) => GateResult::failed(&error.to_string()),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_dry_run_of_too_many_rows_is_not_compared() {
+        let options = ["--gate", "--dry-run"].map(str::to_owned);
+        let args = LoadArgs::parse_options("prices.csv", "test", options.iter()).unwrap();
+        let settings = StreamSettings {
+            nats_url: "nats://127.0.0.1:1".to_owned(),
+            nats_stream: "MARKET".to_owned(),
+            nats_subject_prefix: "market".to_owned(),
+            nats_replicas: 1,
+        };
+        let shutdown = Shutdown::listen().unwrap();
+        let result = judge_candidate(None, &args, &settings, &shutdown).await.unwrap();
+        assert!(result.reason().contains("so many rows cannot be compared; use --stage"), "{result:?}");
+        assert!(!result.is_met());
+    }
 }

@@ -37,15 +37,22 @@ impl Runs {
     /// Reads the runs of the log.
     pub(crate) async fn read(log: &Log) -> Result<Self, LogError> {
         let mut runs = Self::default();
-        runs.end = log
-            .each_run_event(1, |sequence, stored_at, id, event| match event {
+        runs.read_new(log).await?;
+        Ok(runs)
+    }
+
+    /// Adds the manifests and changes that the log got after those of `self`.
+    pub(crate) async fn read_new(&mut self, log: &Log) -> Result<(), LogError> {
+        let end = log
+            .each_run_event(self.end + 1, |sequence, stored_at, id, event| match event {
                 RunEvent::Manifest(manifest) => {
-                    runs.manifests.push(StoredManifest { sequence, stored_at, manifest: *manifest });
+                    self.manifests.push(StoredManifest { sequence, stored_at, manifest: *manifest });
                 }
-                RunEvent::Change(change) => runs.states.add(id, change),
+                RunEvent::Change(change) => self.states.add(id, change),
             })
             .await?;
-        Ok(runs)
+        self.end = self.end.max(end);
+        Ok(())
     }
 
     /// All manifests, in log order.
