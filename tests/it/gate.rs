@@ -1,6 +1,7 @@
 //! Tests of `ingest load --gate`: a load that does not meet the expectations of its source is held.
 
 pub(crate) mod daily_market;
+mod interruption;
 mod other_loads;
 mod planted_faults;
 
@@ -162,7 +163,7 @@ async fn a_load_is_held_without_a_projector_and_after_a_kill() -> Result<()> {
 }
 
 /// The ingest process stops between the verdict and the change of the run's state. An operator decides in this time.
-async fn decide_during_the_verdict(command: &str) -> Result<(TestApp, Value, i32)> {
+async fn decide_during_the_verdict(command: &str) -> Result<(TestApp, Value, i32, String)> {
     let app = TestApp::start().await?;
     let market = DailyMarket::load(&app, 20, 1, 4).await?;
     let [first, ..] = market.days.as_slice() else { anyhow::bail!("too few days") };
@@ -179,18 +180,27 @@ async fn decide_during_the_verdict(command: &str) -> Result<(TestApp, Value, i32
     app.ingest(&[command, run]).await?.success()?;
     ingest.signal(Signal::CONT)?;
     let code = ingest.wait(PATIENCE).await?.code().context("an exit code")?;
-    let runs = app.ingest(&["runs", run, "--json"]).await?.success()?;
-    let last = runs.stdout.lines().last().context("a run")?;
+    let run = listed_run(&app, run).await?;
     caught_up(&app).await?;
-    Ok((app, serde_json::from_str(last)?, code))
+    Ok((app, run, code, ingest.log()))
+}
+
+/// Last manifest of a run, with the state of the run.
+async fn listed_run(app: &TestApp, run: &str) -> Result<Value> {
+    let runs = app.ingest(&["runs", run, "--json"]).await?.success()?;
+    Ok(serde_json::from_str(runs.stdout.lines().last().context("a run")?)?)
 }
 
 #[tokio::test]
 async fn a_verdict_does_not_replace_what_an_operator_decided() -> Result<()> {
-    let (app, run, code) = decide_during_the_verdict("undo").await?;
-    assert_eq!((&run["visibility"], code), (&json!("excluded"), 0), "{run}");
+    let (app, run, code, log) = decide_during_the_verdict("undo").await?;
+    assert_eq!((&run["visibility"], code), (&json!("excluded"), 4), "{run}");
+    assert!(
+        log.contains("undone during the comparison: nothing of run") && log.contains("ingest release"),
+        "{log}"
+    );
     let before = newest(&app).await?;
-    let (app, run, code) = decide_during_the_verdict("release").await?;
+    let (app, run, code, _) = decide_during_the_verdict("release").await?;
     assert_eq!((&run["visibility"], code), (&json!("visible"), 0), "{run}");
     assert!(newest(&app).await? > before);
     Ok(())

@@ -18,14 +18,14 @@ const WARNING: &str = "cannot send lineage events";
 const PRICES: &str = "symbol,date,close\nKO,2024-06-27,63\nKO,2024-06-28,64\nKO,2024-13-28,65\n";
 
 /// App whose loads send their events to a catalogue, and the catalogue.
-async fn app_with_catalogue() -> Result<(TestApp, Vendor)> {
+pub(crate) async fn app_with_catalogue() -> Result<(TestApp, Vendor)> {
     let catalogue = Vendor::start(|_, _| StatusCode::CREATED.into_response()).await?;
     let app = TestApp::builder().env("OPENLINEAGE_URL", format!("{}/base/", catalogue.address));
     Ok((app.env("OPENLINEAGE_API_KEY", KEY).start().await?, catalogue))
 }
 
 /// All events. Checks the fields that every event has.
-fn events(catalogue: &Vendor) -> Result<Vec<Value>> {
+pub(crate) fn events(catalogue: &Vendor) -> Result<Vec<Value>> {
     let mut events = Vec::new();
     for request in catalogue.asked() {
         assert_eq!(request.path, "/base/api/v1/lineage");
@@ -44,7 +44,7 @@ fn types(events: &[Value]) -> Vec<&str> {
 }
 
 /// Value of a tag of the run.
-fn tag<'a>(event: &'a Value, key: &str) -> Option<&'a str> {
+pub(crate) fn tag<'a>(event: &'a Value, key: &str) -> Option<&'a str> {
     let tags = event["run"]["facets"]["tags"]["tags"].as_array()?;
     tags.iter().find(|tag| tag["key"] == key)?["value"].as_str()
 }

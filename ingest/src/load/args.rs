@@ -28,7 +28,7 @@ use crate::source::standard_input;
 /// Loading the same files twice publishes them once. After an interruption, the same command resumes the load.
 ///
 /// Exit codes: 0 all loaded; 1 loaded, but some rows or files were refused; 2 nothing loaded; 3 NATS unreachable;
-/// 4 held by the gate; 130 interrupted.
+/// 4 held by the gate, or undone during its comparison; 130 interrupted.
 #[derive(Debug, Clone, Args)]
 pub struct LoadArgs {
     /// Files and folders; `-` is standard input

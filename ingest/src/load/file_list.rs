@@ -7,12 +7,15 @@ use std::collections::BTreeMap;
 use market::event::Reject;
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
+use telemetry::report::Report;
 use telemetry::{counted, shorten};
 
 use crate::batch::load_stats::LoadStats;
 use crate::load::input::LoadInput;
 use crate::source::feed_files::MAX_LISTED;
 
+/// Maximum number of files named in a summary.
+const MAX_NAMED_FILES: usize = 20;
 /// Maximum number of reasons in a log message.
 const MAX_REASONS: usize = 5;
 
@@ -87,6 +90,41 @@ impl FileList {
         zones.into_iter().map(describe).collect()
     }
 
+    /// Adds the files to a report, refused files first. Adds nothing for a load of one file.
+    pub(crate) fn add_to(&self, report: &mut Report) {
+        if self.count() < 2 {
+            return;
+        }
+        report.add_fact("files:");
+        for file in self.refused().chain(self.loaded()).take(MAX_NAMED_FILES) {
+            let rejects = file.rejects.values().sum::<u64>();
+            report.add_fact(match file.status {
+                FileStatus::Refused => format!("  {}: refused", file.file),
+                FileStatus::Loaded => {
+                    format!("  {}: {}, {rejects} rejected", file.file, counted(file.rows, "row"))
+                }
+            });
+        }
+        let more = self.count().saturating_sub(MAX_NAMED_FILES as u64);
+        if more > 0 {
+            report.add_fact(format!("  … and {more} more"));
+        }
+    }
+
+    /// Adds the refused files and their reasons to a report.
+    pub(crate) fn add_refused_to(&self, report: &mut Report) {
+        for file in self.refused().take(MAX_LISTED) {
+            let path = file.path.as_deref().unwrap_or(&file.file);
+            report.add_fact(format!("refused {path}: {}", file.reason.as_deref().unwrap_or_default()));
+            add_counts(report, &file.rejects);
+            add_examples(report, &file.examples);
+        }
+        let more = self.refused().count().saturating_sub(MAX_LISTED);
+        if more > 0 {
+            report.add_fact(format!("refused: {}", counted(more, "more file")));
+        }
+    }
+
     /// Number of all files.
     pub(crate) fn count(&self) -> u64 {
         self.reports.len() as u64 + self.unlisted
@@ -106,6 +144,18 @@ impl Serialize for FileList {
             members.serialize_entry("more_files", &more)?;
         }
         members.end()
+    }
+}
+
+/// Adds numbers of rows by reason or kind to a report.
+pub(crate) fn add_counts(report: &mut Report, counts: &BTreeMap<String, u64>) {
+    counts.iter().for_each(|(name, count)| report.add_fact(format!("  {name}: {count}")));
+}
+
+/// Adds examples of rejects to a report.
+pub(crate) fn add_examples(report: &mut Report, examples: &[Reject]) {
+    for reject in examples {
+        report.add_fact(format!("  {}:{}: {}", reject.file, reject.line, reject.message));
     }
 }
 

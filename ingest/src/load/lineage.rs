@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use async_nats::ServerAddr;
 use chrono::{DateTime, SecondsFormat, Utc};
 use event_log::stream::StreamSettings;
+use market::event::RunVisibility;
 use market::expectation::ExpectationCheck;
 use serde_json::{Value, json};
 
@@ -84,8 +85,12 @@ impl<'a> LineageRun<'a> {
             }
             None => ("COMPLETE", None),
         };
-        let state = if summary.held { "held" } else { "visible" };
-        let mut facets = self.tags(summary, message.is_none().then_some(("state", state)));
+        let state = match (summary.undone, summary.held) {
+            (true, _) => RunVisibility::Excluded,
+            (false, true) => RunVisibility::Held,
+            (false, false) => RunVisibility::Visible,
+        };
+        let mut facets = self.tags(summary, message.is_none().then_some(("state", state.as_str())));
         if let Some(message) = message {
             let fields = json!({ "message": message, "programmingLanguage": "RUST" });
             facets["errorMessage"] = facet("1-0-1/ErrorMessageRunFacet", fields);

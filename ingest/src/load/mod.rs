@@ -7,7 +7,6 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use event_log::stream::StreamSettings;
-use market::event::RunVisibility;
 use telemetry::Shutdown;
 
 use crate::format::ReaderOptions;
@@ -92,11 +91,10 @@ async fn load_run(
     run.publish(settings, summary).await?;
     let is_judged = args.gate && !args.stage && summary.held;
     if is_judged && summary.exit_code() == 2 {
-        let state = release_empty_run(&summary.run, &summary.source, settings).await?;
-        summary.held = state == RunVisibility::Held;
+        summary.set_state(release_empty_run(&summary.run, &summary.source, settings).await?);
     } else if is_judged {
         let (result, state) = judge_run(&summary.run, args, settings, shutdown).await?;
-        summary.held = state == RunVisibility::Held;
+        summary.set_state(state);
         summary.gate = Some(result);
     }
     Ok(())

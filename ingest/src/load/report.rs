@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use market::event::{Kind, Reject, RunManifest};
+use market::event::{Kind, Reject, RunManifest, RunVisibility};
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 use telemetry::counted;
@@ -14,14 +14,10 @@ use crate::batch::retractions::UnmatchedRetractions;
 use crate::batch::row_review::RowReview;
 use crate::batch::security_currencies::AssumedDollars;
 use crate::load::effect::LoadEffect;
-use crate::load::file_list::FileList;
-use crate::load::file_list::{FileReport, FileStatus};
+use crate::load::file_list::{FileList, FileReport, add_counts, add_examples};
 use crate::load::gate::GateResult;
 use crate::price::conflicting_prices::ConflictingPrices;
 use crate::source::feed_files::{MAX_LISTED, join_names};
-
-/// Maximum number of files named in a summary.
-const MAX_NAMED_FILES: usize = 20;
 
 /// Result of a load.
 #[derive(Debug, Clone, Default, Serialize)]
@@ -40,6 +36,9 @@ pub struct LoadSummary {
     /// True if the run is held: its rows are not served before `ingest release`.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub held: bool,
+    /// True if an operator undid the run while the gate compared it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub undone: bool,
     /// Result of the gate. Absent without `--gate`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gate: Option<GateResult>,
@@ -162,10 +161,17 @@ impl LoadSummary {
         self.files.refused().count() as u64
     }
 
-    /// Exit code: 0 all loaded, 1 loaded with rejects or refused files, 2 nothing loaded, 4 held by the gate.
+    /// Sets the state of the run after the gate.
+    pub(crate) fn set_state(&mut self, state: RunVisibility) {
+        self.held = state == RunVisibility::Held;
+        self.undone = state == RunVisibility::Excluded;
+    }
+
+    /// Exit code: 0 all loaded, 1 loaded with rejects or refused files, 2 nothing loaded, 4 held by the gate or undone
+    /// during its comparison.
     pub fn exit_code(&self) -> u8 {
         let is_refused = self.gate.as_ref().is_some_and(|gate| !gate.is_met());
-        if is_refused && (self.held || self.dry_run) {
+        if self.undone || is_refused && (self.held || self.dry_run) {
             return 4;
         }
         let refused = self.refused_count();
@@ -184,40 +190,6 @@ impl LoadSummary {
         #[expect(clippy::cast_precision_loss, reason = "a speed for people")]
         let speed = bars as f64 / self.seconds / 1e6;
         format!(", {speed:.2} million bars/s")
-    }
-
-    /// Lists the files, refused files first. Adds nothing for a load of one file.
-    fn add_files(&self, report: &mut Report) {
-        if self.files.count() < 2 {
-            return;
-        }
-        report.add_fact("files:");
-        for file in self.files.refused().chain(self.files.loaded()).take(MAX_NAMED_FILES) {
-            let rejects = file.rejects.values().sum::<u64>();
-            report.add_fact(match file.status {
-                FileStatus::Refused => format!("  {}: refused", file.file),
-                FileStatus::Loaded => {
-                    format!("  {}: {}, {rejects} rejected", file.file, counted(file.rows, "row"))
-                }
-            });
-        }
-        let more = self.files.count().saturating_sub(MAX_NAMED_FILES as u64);
-        if more > 0 {
-            report.add_fact(format!("  … and {more} more"));
-        }
-    }
-
-    fn add_refused(&self, report: &mut Report) {
-        for file in self.files.refused().take(MAX_LISTED) {
-            let path = file.path.as_deref().unwrap_or(&file.file);
-            report.add_fact(format!("refused {path}: {}", file.reason.as_deref().unwrap_or_default()));
-            add_counts(report, &file.rejects);
-            add_examples(report, &file.examples);
-        }
-        let more = self.refused_count().saturating_sub(MAX_LISTED as u64);
-        if more > 0 {
-            report.add_fact(format!("refused: {}", counted(more, "more file")));
-        }
     }
 
     /// Sentence about a load that added no rows; `None` if it added some.
@@ -262,13 +234,20 @@ impl LoadSummary {
         }
     }
 
-    /// Adds the result of the gate, and what ends the hold of a held run.
+    /// Adds the result of the gate, and how to serve a run that is not served.
     fn add_hold(&self, report: &mut Report) {
         let run = &self.run;
         self.gate.iter().for_each(|gate| gate.add_to(run, report));
+        if self.undone {
+            report.add_fact(format!("undone during the comparison: nothing of run {run} is served"));
+        }
         if self.held {
             report.add_fact(format!("held: nothing of run {run} is served"));
+        }
+        if self.undone || self.held {
             report.add_fact(format!("  → to serve it: ingest release {run}"));
+        }
+        if self.held {
             report.add_fact(format!("  → to discard it: ingest undo {run}"));
         }
     }
@@ -276,7 +255,7 @@ impl LoadSummary {
     /// Report of the load.
     pub fn report(&self) -> Report {
         let mut report = Report::new("");
-        self.add_refused(&mut report);
+        self.files.add_refused_to(&mut report);
         if !self.skipped.is_empty() {
             let skipped = join_names(&self.skipped, 0);
             report.add_fact(format!("skipped (not named like feed files): {skipped}"));
@@ -305,7 +284,7 @@ impl LoadSummary {
         for (reason, rows) in &self.skipped_rows {
             report.add_fact(format!("skipped by the map: {} ({reason})", counted(*rows, "row")));
         }
-        self.add_files(&mut report);
+        self.files.add_to(&mut report);
         for file in self.files.reports().iter().filter(|file| !file.doubles.is_empty()).take(MAX_LISTED) {
             let (name, columns) = (&file.file, join_names(&file.doubles, 0));
             report.add_fact(format!("{name} has binary doubles, read as their shortest decimals: {columns}"));
@@ -382,12 +361,22 @@ fn serialize_skipped<S: Serializer>(skipped: &[String], serializer: S) -> Result
     members.end()
 }
 
-fn add_counts(report: &mut Report, counts: &BTreeMap<String, u64>) {
-    counts.iter().for_each(|(name, count)| report.add_fact(format!("  {name}: {count}")));
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-fn add_examples(report: &mut Report, examples: &[Reject]) {
-    for reject in examples {
-        report.add_fact(format!("  {}:{}: {}", reject.file, reject.line, reject.message));
+    #[test]
+    fn a_load_that_is_not_served_has_its_own_exit_code() {
+        let gate = Some(GateResult::Failed { error: "no projector".to_owned() });
+        let mut summary = LoadSummary { rows_total: 1, gate, ..LoadSummary::default() };
+        summary.files.extend([FileReport::default()]);
+        let mut code = |state| {
+            summary.set_state(state);
+            summary.exit_code()
+        };
+        let states = [RunVisibility::Visible, RunVisibility::Held, RunVisibility::Excluded];
+        assert_eq!(states.map(&mut code), [0, 4, 4]);
+        summary.set_state(RunVisibility::Visible);
+        assert_eq!(LoadSummary { dry_run: true, ..summary }.exit_code(), 4);
     }
 }
