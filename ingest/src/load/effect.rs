@@ -160,3 +160,32 @@ impl Drop for CandidateFile {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use event_log::record_batch::Codec;
+    use market::event::Kind;
+
+    use super::*;
+
+    #[test]
+    fn a_dry_run_of_too_many_rows_leaves_no_file() {
+        let is_complete = |name: &str, rows: &[u64]| {
+            let mut candidate = CandidateFile::create("test", name).unwrap();
+            let path = candidate.path.clone();
+            for rows in rows.iter().copied() {
+                let (kind, codec, body) = (Kind::Price, Codec::ALL[0], Bytes::new());
+                let batch = EncodedBatch { kind, codec, chunk: 0, rows, line: 1, body };
+                candidate.add_batch("digest", "prices.csv", batch).unwrap();
+            }
+            let found = candidate.finish().unwrap().map(Path::to_owned);
+            assert!(found.iter().all(|found| *found == path && path.exists()));
+            drop(candidate);
+            assert!(!path.exists() && !path.with_extension("partial").exists());
+            found.is_some()
+        };
+        assert!(is_complete("limit", &[MAX_ROWS - 1, 1]));
+        assert!(!is_complete("above", &[MAX_ROWS - 1, 1, 1]));
+    }
+}
