@@ -125,6 +125,13 @@ async fn a_load_may_replace_the_rows_of_a_named_source() -> Result<()> {
     app.ingest(&["undo", summary["run"].as_str().context("a run")?]).await?.success()?;
     let (summary, code) = copy(&["--replaces", "test"]).await?;
     assert_eq!((code, &summary["gate"]["met"]), (0, &json!(true)), "{summary}");
+    // The options of a watched folder name sources too.
+    app.ingest(&["undo", summary["run"].as_str().context("a run")?]).await?.success()?;
+    let folder = app.folder().join("watched");
+    std::fs::create_dir(&folder)?;
+    std::fs::rename(&path, folder.join("prices.csv"))?;
+    let watch = ["watch", "watched", "--source", "copy", "--gate", "--once", "--settle", "0s"];
+    app.ingest(&[&watch[..], &["--", "--replaces", "test"]].concat()).await?.success()?;
     Ok(())
 }
 

@@ -71,8 +71,9 @@ pub struct LoadArgs {
     /// program `projector` in the same folder, and PROJECTOR_DATABASE_URL or DATABASE_URL
     #[arg(long, env = "INGEST_GATE", value_parser = FalseyValueParser::new())]
     pub gate: bool,
-    /// Source whose rows the load may take out of use, whatever the gate's limit `replaced` is; can be repeated
-    #[arg(long, value_name = "SOURCE", requires = "gate", value_parser = parse_source_name)]
+    /// Source whose rows the load may take out of use, whatever the gate's limit `replaced` is; can be repeated. Without
+    /// a gate, it has no effect
+    #[arg(long, value_name = "SOURCE", value_parser = parse_source_name)]
     pub replaces: Vec<String>,
     /// Observation time of rows without one (RFC 3339); default: the time of the load
     #[arg(long, value_parser = parse_observation_time)]
