@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use harness::{Api, Program, Requirement, Servers, TestApp, eventually, optional_program};
 use tokio::process::Command;
 
@@ -11,9 +11,13 @@ use crate::failover::{serves, url_of_hosts, wait_for_replica};
 use crate::store_outage::{self, refused_quickly};
 
 const PATIENCE: Duration = Duration::from_secs(120);
-/// Page with the commands that move accounts, in its only block of this language.
+/// Page with the commands that move accounts, delete the old rows and move them back, in its blocks of this language.
 const OPERATIONS: &str = include_str!("../../docs/operations.md");
 const BLOCK: &str = "```bash\n";
+/// Tables of the accounts with rows. A migration fills the table of the plans.
+const TABLES_WITH_ROWS: &str = "select string_agg(table_name, ', ') from information_schema.tables
+  where table_schema = 'accounts' and table_name <> 'tiers'
+    and query_to_xml(format('select from accounts.%I limit 1', table_name), true, false, '')::text like '%<row%'";
 
 async fn is_not_ready(api: &Api, reason: &str, down: &str, up: &str) -> Result<()> {
     eventually(PATIENCE, async || {
@@ -134,6 +138,58 @@ async fn a_program_that_is_given_the_wrong_database_says_which() -> Result<()> {
 }
 
 #[tokio::test]
+async fn an_owner_is_refused_on_a_database_whose_accounts_are_elsewhere() -> Result<()> {
+    let app = TestApp::start().await?;
+    app.feed("prices.csv", "symbol,date,close\nAAA,2024-06-27,6\n").apply().await?;
+    let [accounts, _] = app.endpoints().accounts_database_urls.as_ref().context("two databases")?;
+    let market = app.endpoints().database_url.as_str();
+    let create = ["account", "create", "ann@example.com"];
+    for (program, arguments) in [
+        (Program::Api, &create[..]),
+        (Program::Api, &["account", "list"]),
+        (Program::Api, &["key", "create", "ann@example.com", "--name", "laptop"]),
+        (Program::Projector, &["migrate"]),
+        (Program::Projector, &["backup", "kept"]),
+    ] {
+        for url in ["", market] {
+            let output = app.run(program, arguments, &[("ACCOUNTS_DATABASE_URL", url)]).await?;
+            let refused = "names a database without the tables of accounts";
+            ensure!(output.code == 1 && output.stderr.contains(refused), "{arguments:?}: {output:?}");
+        }
+    }
+    let exchanged = [("DATABASE_URL", accounts.as_str()), ("ACCOUNTS_DATABASE_URL", market)];
+    let output = app.run(Program::Projector, &["migrate"], &exchanged).await?;
+    ensure!(output.code == 1 && output.stderr.contains("without the tables of control"), "{output:?}");
+    ensure!(!has_access(&app, app.database()).await?, "the old tables have access again");
+    ensure!(has_access(&app, app.accounts_database()).await?, "the accounts lost their access");
+    app.projector(&["migrate"]).await?.success()?;
+    app.api(&create).await?.success()?;
+    Ok(())
+}
+
+/// True if the API's role may use the accounts of a database.
+async fn has_access(app: &TestApp, database: &str) -> Result<bool> {
+    let client = app.servers().postgres.connect(database).await?;
+    let grant = "select has_schema_privilege('dds_api', 'accounts', 'usage')";
+    Ok(client.query_one(grant, &[]).await?.try_get(0)?)
+}
+
+#[tokio::test]
+async fn two_urls_of_one_database_are_one() -> Result<()> {
+    let app = TestApp::builder().one_database().start().await?;
+    app.feed("prices.csv", "symbol,date,close\nAAA,2024-06-27,6\n").apply().await?;
+    let separator = if app.endpoints().database_url.contains('?') { '&' } else { '?' };
+    let other = format!("{}{separator}application_name=accounts", app.endpoints().database_url);
+    let setting = [("ACCOUNTS_DATABASE_URL", other.as_str())];
+    app.run(Program::Projector, &["migrate"], &setting).await?.success()?;
+    app.run(Program::Api, &["account", "create", "ann@example.com"], &setting).await?.success()?;
+    app.run(Program::Projector, &["backup", "kept"], &setting).await?.success()?;
+    // The API's role has access to the accounts and to the market.
+    let key = app.key("professional").await?;
+    serves(&app.api_serve().await?, &key).await
+}
+
+#[tokio::test]
 async fn existing_accounts_move_with_the_documented_commands() -> Result<()> {
     if optional_program("psql", Requirement::Psql).is_none() {
         return Ok(());
@@ -150,15 +206,20 @@ async fn existing_accounts_move_with_the_documented_commands() -> Result<()> {
 
     servers.postgres.create_database("moved", None).await?;
     let moved = servers.postgres.url("moved");
-    let (_, block) = OPERATIONS.split_once(BLOCK).context("the commands")?;
-    let (commands, _) = block.split_once("```").context("the end of the commands")?;
     let [.., (_, programs), _] = servers.environment().await?;
-    let script = format!("set -euo pipefail; PATH={programs}:$PATH\n{commands}");
-    let mut shell = Command::new("bash");
-    shell.envs(app.endpoints().environment()).env("ACCOUNTS_DATABASE_URL", &moved).args(["-c", &script]);
-    let output = shell.output().await?;
-    let text = [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
-    ensure!(output.status.success() && text[0].contains("holder@example.com"), "{text:?}");
+    let run = async |commands: &str| {
+        let script = format!("set -euo pipefail; PATH={programs}:$PATH\n{commands}");
+        let mut shell = Command::new("bash");
+        shell.envs(app.endpoints().environment()).env("ACCOUNTS_DATABASE_URL", &moved);
+        let output = shell.args(["-c", &script]).output().await?;
+        let text = [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
+        ensure!(output.status.success(), "{text:?}");
+        anyhow::Ok(text[0].clone())
+    };
+    let blocks = OPERATIONS.split(BLOCK).skip(1).filter_map(|block| block.split("```").next());
+    let [copy, delete, move_back] = blocks.collect::<Vec<_>>()[..] else { bail!("three blocks") };
+    let listed = run(copy).await?;
+    ensure!(listed.contains("holder@example.com"), "{listed}");
 
     // The roles of the API have the defaults: the URL of the owner with another user.
     let settings = [("ACCOUNTS_DATABASE_URL", moved.as_str()), ("DASHBOARD_DATABASE_URL", "")];
@@ -170,10 +231,20 @@ async fn existing_accounts_move_with_the_documented_commands() -> Result<()> {
     let mut again = Person::at(&api)?;
     again.cookie = holder.cookie;
     ensure!(again.get("/dashboard/keys").await?.has("mine"), "the session has ended");
-    let left = "select (select count(*) from accounts.accounts) + (select count(*) from accounts.audit)";
-    ensure!(app.sql_value::<i64>(left).await? == 0, "the old database has accounts");
+    run(delete).await?;
+    let left = app.sql_value::<Option<String>>(TABLES_WITH_ROWS).await?;
+    ensure!(left.is_none(), "the old database has rows of {left:?}");
     // An instance with the old settings does not decide on the old tables.
     let output = app.run(Program::Api, &["serve", "--listen", "127.0.0.1:0"], &[]).await?;
+    ensure!(output.code == 1 && output.stderr.contains("without the tables of accounts"), "{output:?}");
+
+    drop(api);
+    let listed = run(move_back).await?;
+    ensure!(listed.contains("holder@example.com"), "{listed}");
+    let api = app.api_serve().await?;
+    serves(&api, &key).await?;
+    ensure!(used(&app).await? == later + 1, "the calls in the other database are lost");
+    let output = app.run(Program::Api, &["account", "list"], &[("ACCOUNTS_DATABASE_URL", &moved)]).await?;
     ensure!(output.code == 1 && output.stderr.contains("without the tables of accounts"), "{output:?}");
     Ok(())
 }

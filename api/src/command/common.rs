@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 use serde_json::{Value, json};
-use store::db::{DatabaseSettings, accounts_config, connect_migrated};
+use store::db::{DatabaseSettings, connect_accounts};
 use telemetry::outln;
 use telemetry::table::{Column, ListArgs, Table};
 use tokio_postgres::Client;
@@ -86,7 +86,7 @@ fn text(value: &Value) -> String {
 
 /// Connects to the database with the accounts as its owner.
 pub(super) async fn connect_as_owner(database: &DatabaseSettings) -> anyhow::Result<Client> {
-    Ok(connect_migrated(&accounts_config(database)?).await?)
+    Ok(connect_accounts(database).await?)
 }
 
 /// Parses a command-line time: an RFC 3339 time, or a day. A day means the end of the day in UTC.

@@ -17,7 +17,7 @@ pub(super) fn market(settings: &ServeSettings, database: &DatabaseSettings) -> R
 /// Connection of the API's role to the database with the accounts.
 pub(super) fn accounts(settings: &ServeSettings, database: &DatabaseSettings) -> Result<Config, DbError> {
     let own = settings.api_accounts_database_url.as_deref();
-    if own.is_none_or(str::is_empty) && !database.has_separate_accounts() {
+    if own.is_none_or(str::is_empty) && !database.has_accounts_url() {
         return market(settings, database);
     }
     role_config(own, database.accounts_url(), API_ROLE, "API_ACCOUNTS_DATABASE_URL")
@@ -37,7 +37,7 @@ pub(super) async fn check(settings: &ServeSettings, database: &DatabaseSettings)
     let checks = expected.into_iter().map(|(config, schema, variable)| async move {
         let checking = async {
             let client = db::connect_migrated(&config).await?;
-            db::check_contents(&client, schema, variable).await
+            db::check_contents(&client, None, schema, variable).await
         };
         // An unreachable database must not prevent the start.
         match tokio::time::timeout(limit, checking).await {

@@ -18,7 +18,7 @@ use tokio::time::Instant;
 use tokio_postgres::{Client, Row};
 
 use super::manifest::BackupManifest;
-use super::tables::{self, ACCOUNTS, MARKET};
+use super::tables::{self, ACCOUNTS, BackupTable, MARKET};
 use crate::apply::consumer::LogReader;
 use crate::error::RunError;
 use crate::settings::ProjectorSettings;
@@ -71,16 +71,16 @@ pub async fn create_backup(settings: &ProjectorSettings, folder: &Path) -> anyho
     tables::create_folder(folder)?;
     let (generation, sequence): (GenerationId, Sequence) =
         (position.try_get("generation")?, position.try_get("checkpoint")?);
-    let accounts = begin_accounts_snapshot(settings).await?;
+    let mut tables = export_accounts(settings, &client, folder).await?;
     let fact_set: &str = position.try_get("fact_set")?;
     let genesis: Option<String> = position.try_get("genesis_id")?;
-    let mut tables = tables::export_tables(accounts.as_ref().unwrap_or(&client), ACCOUNTS, folder).await?;
     tables.extend(tables::export_tables(&client, MARKET, folder).await?);
     let mut discarded = Vec::new();
     for row in client.query(DISCARDED, &[&fact_set]).await? {
         discarded.push((row.try_get(0)?, row.try_get(1)?));
     }
     let read_tables = tables::compute_checksums(&client, generation).await?;
+    client.batch_execute("commit").await?;
     let (mut messages, mut log) = (0, None);
     if let Some(genesis) = &genesis {
         let name = &settings.applying.stream.nats_stream;
@@ -156,15 +156,20 @@ async fn begin_caught_up_snapshot(client: &Client, last: u64) -> anyhow::Result<
     )
 }
 
-/// Begins a read-only transaction on a separate database of the accounts; `None` if the market's database has them.
-async fn begin_accounts_snapshot(settings: &ProjectorSettings) -> anyhow::Result<Option<Client>> {
+/// Exports the accounts: from the transaction of `market` if its database has them, otherwise from a snapshot of their
+/// own database, which ends with this function.
+async fn export_accounts(
+    settings: &ProjectorSettings,
+    market: &Client,
+    folder: &Path,
+) -> anyhow::Result<Vec<BackupTable>> {
     let owner = &settings.database.owner;
-    if !owner.has_separate_accounts() {
-        return Ok(None);
+    let accounts = db::connect_accounts(owner).await?;
+    if !owner.has_accounts_url() || db::is_same_database(market, &accounts).await? {
+        return tables::export_tables(market, ACCOUNTS, folder).await;
     }
-    let client = db::connect_migrated(&db::accounts_config(owner)?).await?;
-    client.batch_execute("begin isolation level repeatable read read only").await?;
-    Ok(Some(client))
+    accounts.batch_execute("begin isolation level repeatable read read only").await?;
+    tables::export_tables(&accounts, ACCOUNTS, folder).await
 }
 
 async fn load_caught_up_position(client: &Client) -> Result<Option<Row>, DbError> {

@@ -105,7 +105,7 @@ async fn run_command(arguments: Arguments) -> anyhow::Result<ExitCode> {
         _ => true,
     };
     let database = &arguments.database;
-    let uses_accounts = database.owner.has_separate_accounts()
+    let uses_accounts = database.owner.has_accounts_url()
         && matches!(
             arguments.command,
             Command::Migrate(_) | Command::Backup { .. } | Command::Restore { .. }

@@ -37,7 +37,8 @@ const GENERATIONS_VIEW_COMMENTS: &str = include_str!("../queries/generations_vie
 const DATABASE_GRANTS: &str = include_str!("../queries/database_grants.sql");
 const MARKET_ONLY: &str = include_str!("../queries/market_only.sql");
 const ACCOUNTS_ONLY: &str = include_str!("../queries/accounts_only.sql");
-const HAS_ACCESS: &str = "select coalesce(has_schema_privilege(to_regnamespace($1), 'usage'), false)";
+const HAS_ACCESS: &str = include_str!("../queries/has_access.sql");
+const IDENTITY: &str = "select system_identifier, d.oid from pg_control_system(), pg_database d where d.datname = current_database()";
 const UNUSED_ACCOUNTS: &str = "select count(*) from accounts.accounts where deleted_at is null";
 
 /// Opens a connection to a database with the schema of this program.
@@ -50,6 +51,26 @@ pub async fn connect_migrated(config: &Config) -> Result<Client, DbError> {
     Ok(client)
 }
 
+/// Opens a connection of the owner to the database with the accounts.
+///
+/// # Errors
+/// [`DbError::OtherContents`] if the accounts were moved to another database, and the errors of [`connect_migrated`].
+pub async fn connect_accounts(settings: &DatabaseSettings) -> Result<Client, DbError> {
+    let client = connect_migrated(&accounts_config(settings)?).await?;
+    check_contents(&client, Some(API_ROLE), "accounts", settings.accounts_variable()).await?;
+    Ok(client)
+}
+
+/// True if both connections are to one database, under whatever host and name. A physical copy of a server, such as a
+/// replica, has the same databases.
+pub async fn is_same_database(one: &Client, other: &Client) -> Result<bool, DbError> {
+    let identity = async |client: &Client| -> Result<(i64, u32), DbError> {
+        let row = client.query_one(IDENTITY, &[]).await?;
+        Ok((row.try_get(0)?, row.try_get(1)?))
+    };
+    Ok(identity(one).await? == identity(other).await?)
+}
+
 /// Migrates an empty database to this schema version, without a generation.
 pub async fn migrate_to(config: &Config, schema: i64) -> Result<(), DbError> {
     let mut client = connect(config).await?;
@@ -60,15 +81,21 @@ pub async fn migrate_to(config: &Config, schema: i64) -> Result<(), DbError> {
 
 /// Migrates the database of the market, and that of the accounts, to the newest schema. Creates the first generation if
 /// none exists. A repeated call changes nothing.
+///
+/// # Errors
+/// [`DbError::OtherContents`] if the accounts were moved to another database than the settings name, or if the settings
+/// name the databases the other way round.
 pub async fn migrate(
     settings: &DatabaseSettings,
     method_version: &str,
     market: &MarketSettings,
 ) -> Result<(), DbError> {
-    let config = owner_config(settings)?;
-    let mut client = if settings.has_separate_accounts() {
-        migrate_schema(&accounts_config(settings)?, DatabaseContents::Accounts).await?;
-        let client = migrate_schema(&config, DatabaseContents::Market).await?;
+    let client = connect(&owner_config(settings)?).await?;
+    refuse_others(&client, "control", "DATABASE_URL").await?;
+    let mut client = if let Some(accounts) = connect_separate_accounts(settings, &client).await? {
+        refuse_others(&accounts, "accounts", "ACCOUNTS_DATABASE_URL").await?;
+        migrate_schema(accounts, DatabaseContents::Accounts).await?;
+        let client = migrate_schema(client, DatabaseContents::Market).await?;
         let accounts: i64 = client.query_one(UNUSED_ACCOUNTS, &[]).await?.try_get(0)?;
         if accounts > 0 {
             tracing::warn!(
@@ -78,7 +105,8 @@ pub async fn migrate(
         }
         client
     } else {
-        migrate_schema(&config, DatabaseContents::All).await?
+        refuse_others(&client, "accounts", "DATABASE_URL").await?;
+        migrate_schema(client, DatabaseContents::All).await?
     };
     client.batch_execute(GENERATIONS_VIEW_COMMENTS).await?;
     let generations = client.query("select id, fact_set from control.generations", &[]).await?;
@@ -103,9 +131,33 @@ pub async fn migrate(
     Ok(())
 }
 
+/// Opens a connection of the owner to the database with the accounts; `None` if `market` is a connection to it.
+async fn connect_separate_accounts(
+    settings: &DatabaseSettings,
+    market: &Client,
+) -> Result<Option<Client>, DbError> {
+    if !settings.has_accounts_url() {
+        return Ok(None);
+    }
+    let accounts = connect(&accounts_config(settings)?).await?;
+    Ok(if is_same_database(market, &accounts).await? { None } else { Some(accounts) })
+}
+
+/// Fails if the API's role has access to the market or to the accounts of this database, but not to `schema`. In a new
+/// database, it has no access yet.
+async fn refuse_others(client: &Client, schema: &'static str, variable: &'static str) -> Result<(), DbError> {
+    let other = if schema == "accounts" { "control" } else { "accounts" };
+    match check_contents(client, Some(API_ROLE), other, variable).await {
+        Err(DbError::OtherContents { .. }) => Ok(()),
+        checked => {
+            checked?;
+            check_contents(client, Some(API_ROLE), schema, variable).await
+        }
+    }
+}
+
 /// Migrates one database. Returns the session, which has the lock of the migration.
-async fn migrate_schema(config: &Config, contents: DatabaseContents) -> Result<Client, DbError> {
-    let mut client = connect(config).await?;
+async fn migrate_schema(mut client: Client, contents: DatabaseContents) -> Result<Client, DbError> {
     // Only one process migrates at a time.
     client.batch_execute("select pg_advisory_lock(7401)").await?;
     refuse_newer_schema(&client).await?;
@@ -213,14 +265,15 @@ pub async fn refuse_older_schema(client: &Client) -> Result<(), DbError> {
     }
 }
 
-/// Fails if the role of the connection has no access to `schema`: `control` for the market, or `accounts`. `variable` is
-/// the environment variable that contains the URL.
+/// Fails if a role has no access to `schema`: `control` for the market, or `accounts`. `None` is the role of the
+/// connection. `variable` is the environment variable that contains the URL.
 pub async fn check_contents(
     client: &Client,
+    role: Option<&str>,
     schema: &'static str,
     variable: &'static str,
 ) -> Result<(), DbError> {
-    let has_access: bool = client.query_one(HAS_ACCESS, &[&schema]).await?.try_get(0)?;
+    let has_access: bool = client.query_one(HAS_ACCESS, &[&role, &schema]).await?.try_get(0)?;
     if has_access { Ok(()) } else { Err(DbError::OtherContents { schema, variable }) }
 }
 

@@ -52,9 +52,15 @@ impl DatabaseSettings {
         self.accounts_setting().map(|(url, _)| url)
     }
 
-    /// True if accounts and market data are in different databases.
-    pub fn has_separate_accounts(&self) -> bool {
-        self.accounts_url() != given(self.database_url.as_deref())
+    /// Environment variable that contains [`Self::accounts_url`].
+    pub(crate) fn accounts_variable(&self) -> &'static str {
+        self.accounts_setting().map_or("DATABASE_URL", |(_, variable)| variable)
+    }
+
+    /// True if the accounts have a URL of their own. It may still name the database of the market, see
+    /// [`crate::db::is_same_database`].
+    pub fn has_accounts_url(&self) -> bool {
+        given(self.accounts_database_url.as_deref()).is_some()
     }
 }
 
