@@ -43,7 +43,7 @@ pub(crate) struct Arguments {
     /// end of a data load to the arrival of the event
     #[arg(long)]
     pub(crate) streams: Option<usize>,
-    /// Measures the write-ahead log of a call and its replay on a strict standby, instead of the other measurements
+    /// Measures the write-ahead log of a call and its replay on a synchronous standby, instead of the other measurements
     #[arg(long)]
     pub(crate) replay: bool,
     /// Delay of each direction between the programs and Postgres, in milliseconds; 0 adds no relay

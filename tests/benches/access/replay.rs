@@ -1,4 +1,4 @@
-//! Write-ahead log of a call, and the processor time that a strict standby needs to replay it.
+//! Write-ahead log of a call, and the processor time that a synchronous standby needs to replay it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,9 +21,9 @@ impl Bench {
         self.standby = Some(self.app.servers().postgres.replica().await?);
         self.app.sql("alter system set synchronous_standby_names = '*'", &[]).await?;
         self.app.sql("select pg_reload_conf()", &[]).await?;
-        let is_strict = "select count(*) from pg_stat_replication where sync_state = 'sync'";
+        let is_synchronous = "select count(*) from pg_stat_replication where sync_state = 'sync'";
         eventually(PATIENCE, async || {
-            ensure!(self.app.sql_value::<i64>(is_strict).await? == 1, "the standby is not synchronous");
+            ensure!(self.app.sql_value::<i64>(is_synchronous).await? == 1, "the standby is not synchronous");
             Ok(())
         })
         .await?;
