@@ -277,7 +277,7 @@ pub(super) async fn find_changed_securities(
     };
     let progress = ["looked at", "securities of several sources"];
     comparison
-        .visit(candidates, progress, is_changed, |symbol, is_changed| {
+        .visit((None, candidates), progress, is_changed, |symbol, is_changed| {
             changed.extend(is_changed.then(|| symbol.clone()));
             Ok(())
         })

@@ -267,7 +267,7 @@ async fn run_audit(database: &DatabaseArgs, args: &AuditArgs) -> anyhow::Result<
         (None, candidate) => candidate.as_deref().map(effect::EffectTarget::Candidate),
     };
     if let Some(target) = target {
-        let found = effect::measure_effect(database, args, target).await?;
+        let found = effect::measure_effect(database, args, target, effect::Depth::Whole).await?;
         print_result(&found, args.json, effect::RunEffect::report)?;
         return Ok(ExitCode::SUCCESS);
     }

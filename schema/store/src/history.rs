@@ -21,6 +21,7 @@ use crate::symbol_facts::{PackedColumns, PackedYears, SymbolFacts};
 
 const RECORDS: &str = include_str!("../queries/records_of_symbols.sql");
 const BARS: &str = include_str!("../queries/bars_of_symbols.sql");
+const BARS_SINCE: &str = include_str!("../queries/bars_since.sql");
 const BARS_TO_DERIVE: &str = include_str!("../queries/bars_to_derive.sql");
 
 /// Approximate number of bars in a year.
@@ -44,6 +45,21 @@ pub async fn fetch_facts(
     let parameters: [&(dyn ToSql + Sync); 1] = [&symbols];
     let (records, bars) =
         futures::try_join!(client.query(RECORDS, &parameters), client.query(BARS, &parameters))?;
+    by_symbol(symbols, &records, &bars)
+}
+
+/// Fetches the facts of some symbols, with the bars from `first_year` on.
+///
+/// # Errors
+/// Postgres rejects the query or is unreachable.
+pub async fn fetch_facts_since(
+    client: &impl GenericClient,
+    symbols: &[&str],
+    first_year: i32,
+) -> Result<FactsBySymbol, tokio_postgres::Error> {
+    let parameters: [&(dyn ToSql + Sync); 2] = [&symbols, &first_year];
+    let (records, bars) =
+        futures::try_join!(client.query(RECORDS, &parameters[..1]), client.query(BARS_SINCE, &parameters))?;
     by_symbol(symbols, &records, &bars)
 }
 

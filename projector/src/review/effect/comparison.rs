@@ -1,8 +1,11 @@
 //! Comparison of two derivations of the market. They differ in the view of the log, or in the source policy. Only the
 //! securities with a differing input are derived.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
+use chrono::Datelike;
+use futures::{StreamExt, TryStreamExt, stream};
+use market::event::Kind;
 use market::history::{DividendFeeds, History, SourcePolicy};
 use market::identity::SecurityDirectory;
 use market::metrics::fund::{FundRows, fund};
@@ -10,7 +13,8 @@ use market::metrics::{Derivation, DerivationContext, DerivedRows, RowsBySource, 
 use market::row::TableRow;
 use market::symbol::Symbol;
 use rayon::prelude::*;
-use store::history::{FactsBySymbol, build_history, fetch_facts, symbols_of_identities};
+use store::history::{FactsBySymbol, build_history, fetch_facts, fetch_facts_since, symbols_of_identities};
+use store::past_facts::ViewRows;
 
 use super::market_inputs::MarketInputs;
 use super::side::{TouchedViews, overlay};
@@ -20,9 +24,20 @@ use crate::generation::Generation;
 use crate::progress::ProgressReport;
 use crate::review::compare::{DerivedCells, RowComparison, RowDifference};
 
+const EARLIER_YEARS: &str = include_str!("../../../queries/effect/earlier_years.sql");
 const SYMBOLS: &str = include_str!("../../../queries/effect/symbols_of_sources.sql");
-/// Maximum number of securities that are in memory at the same time.
+/// Number of securities that are derived together.
 const CHUNK_SECURITIES: usize = 100;
+/// Number of chunks whose inputs are in memory.
+const CHUNKS_IN_MEMORY: usize = 2;
+
+/// Inputs of the derivation of some securities.
+struct ChunkInputs {
+    facts: FactsBySymbol,
+    rows: [ViewRows; 2],
+    /// Number of years with bars that `facts` does not have, by symbol.
+    earlier_years: HashMap<String, u64>,
+}
 
 pub(crate) struct MarketComparison<'a> {
     rules: &'a Rules,
@@ -93,29 +108,52 @@ impl<'a> MarketComparison<'a> {
         Ok(touched)
     }
 
-    /// Derives some securities twice. Each pair is measured, in parallel with others, and then visited with its measure,
+    /// Divides securities by the bars that their comparison needs: all, or those from a year on. The figures that the gate
+    /// compares use older bars only with a changed dividend or split, or a changed bar of an older year.
+    pub(super) fn divide_by_first_year(
+        &self,
+        touched: BTreeSet<Symbol>,
+    ) -> [(Option<i32>, BTreeSet<Symbol>); 2] {
+        let Some(as_of) = self.markets[1].as_of else { return [(None, touched), (None, BTreeSet::new())] };
+        let rows = self.views.touched;
+        let records = rows.records.iter().filter(|key| key.kind != Kind::Fundamentals);
+        let years = rows.years.iter().filter(|(.., year)| *year < as_of.year() - 1);
+        let whole: BTreeSet<&str> = records
+            .map(|key| key.symbol.as_str())
+            .chain(years.map(|(symbol, ..)| symbol.as_str()))
+            .filter(|symbol| !symbol.is_empty())
+            .collect();
+        let needs_whole = |symbol: &Symbol| {
+            let identities =
+                self.directories().into_iter().filter_map(|directory| directory.identities.get(symbol));
+            symbols_of_identities(identities).into_iter().any(|symbol| whole.contains(symbol))
+        };
+        let (whole, recent) = touched.into_iter().partition(needs_whole);
+        [(None, whole), (Some(as_of.year() - 1), recent)]
+    }
+
+    /// Derives some securities twice, from their bars of `first_year` and later years, or from all. Each pair is measured, in parallel with others, and then visited with its measure,
     /// in the order of `symbols`. A side is `None` if the security is not listed there.
     pub(crate) async fn visit<T: Send>(
         &self,
-        symbols: BTreeSet<Symbol>,
+        (first_year, symbols): (Option<i32>, BTreeSet<Symbol>),
         [action, unit]: [&'static str; 2],
         measure: impl Fn([Option<SecurityFigures>; 2]) -> anyhow::Result<T> + Sync,
         mut visit: impl FnMut(&Symbol, T) -> anyhow::Result<()>,
     ) -> anyhow::Result<()> {
         let symbols: Vec<Symbol> = symbols.into_iter().collect();
         let mut progress = ProgressReport::new(action, unit, symbols.len() as u64);
+        // Postgres reads the inputs of the next chunk while one is derived.
+        let mut inputs = stream::iter(symbols.chunks(CHUNK_SECURITIES))
+            .map(|chunk| self.fetch(chunk, first_year))
+            .buffered(CHUNKS_IN_MEMORY);
         for chunk in symbols.chunks(CHUNK_SECURITIES) {
-            let identities = self
-                .directories()
-                .into_iter()
-                .flat_map(|directory| chunk.iter().filter_map(|symbol| directory.identities.get(symbol)));
-            let wanted = symbols_of_identities(identities);
-            let facts = fetch_facts(self.views.transaction, &wanted).await?;
-            let rows = self.views.of_symbols(&wanted).await?;
+            let Some(inputs) = inputs.try_next().await? else { break };
             let measured: Vec<T> = tokio::task::block_in_place(|| {
-                let facts = rows.each_ref().map(|rows| overlay(rows, &facts));
-                let derive = |symbol| {
-                    let [before, after] = [0, 1].map(|side| self.derive(side, symbol, &facts[side]));
+                let facts = inputs.rows.each_ref().map(|rows| overlay(rows, &inputs.facts));
+                let derive = |symbol: &Symbol| {
+                    let earlier = inputs.earlier_years.get(symbol.as_str()).copied().unwrap_or_default();
+                    let [before, after] = [0, 1].map(|side| self.derive(side, symbol, &facts[side], earlier));
                     measure([before?, after?])
                 };
                 chunk.par_iter().map(derive).collect::<anyhow::Result<_>>()
@@ -129,18 +167,42 @@ impl<'a> MarketComparison<'a> {
         Ok(())
     }
 
+    async fn fetch(&self, chunk: &[Symbol], first_year: Option<i32>) -> anyhow::Result<ChunkInputs> {
+        let identities = self
+            .directories()
+            .into_iter()
+            .flat_map(|directory| chunk.iter().filter_map(|symbol| directory.identities.get(symbol)));
+        let wanted = symbols_of_identities(identities);
+        let transaction = self.views.transaction;
+        let Some(first_year) = first_year else {
+            let facts = async { Ok(fetch_facts(transaction, &wanted).await?) };
+            let (facts, rows) = futures::try_join!(facts, self.views.of_symbols(&wanted))?;
+            return Ok(ChunkInputs { facts, rows, earlier_years: HashMap::new() });
+        };
+        let facts = async { Ok(fetch_facts_since(transaction, &wanted, first_year).await?) };
+        let years = async { Ok(transaction.query(EARLIER_YEARS, &[&wanted, &first_year]).await?) };
+        let (facts, rows, years) = futures::try_join!(facts, self.views.of_symbols(&wanted), years)?;
+        let mut earlier_years = HashMap::new();
+        for row in years {
+            earlier_years.insert(row.try_get(0)?, row.try_get::<_, i64>(1)?.unsigned_abs());
+        }
+        Ok(ChunkInputs { facts, rows, earlier_years })
+    }
+
     fn derive(
         &self,
         side: usize,
         symbol: &Symbol,
         facts: &FactsBySymbol,
+        earlier_years: u64,
     ) -> anyhow::Result<Option<SecurityFigures>> {
         let market = &self.markets[side];
         let context = market.context(self.policies[side], self.rules);
         let identity = market.directory.identities.get(symbol);
         let (Some(identity), Some(context)) = (identity, context) else { return Ok(None) };
         let history = build_history(identity, facts, &market.dividend_feeds, |_, _| false)?;
-        Ok(SecurityFigures::derive(&history, &context))
+        let figures = SecurityFigures::derive(&history, &context);
+        Ok(figures.map(|figures| SecurityFigures { earlier_years, ..figures }))
     }
 }
 
@@ -160,6 +222,8 @@ pub(crate) struct SecurityFigures {
     pub(super) rows: DerivedRows,
     fund: Option<FundRows>,
     pub(super) sources: RowsBySource,
+    /// Number of years with bars that were left out.
+    pub(super) earlier_years: u64,
 }
 
 /// Differences of one security in one table. `rows` has the number of its rows before the run, and the number now.
@@ -181,7 +245,7 @@ impl SecurityFigures {
         let rows = derivation.rows();
         let fund = fund(history, context, &rows.stock, &rows.metrics);
         let is_listed = history.security.is_some() || fund.is_some() || rows.has_live_rows();
-        is_listed.then_some(Self { rows, fund, sources })
+        is_listed.then_some(Self { rows, fund, sources, earlier_years: 0 })
     }
 }
 

@@ -17,6 +17,8 @@ use crate::review::compare::each_pair;
 const OPEN_SESSIONS: i32 = 10;
 /// Minimum number of values that show a common factor: of any size, and of a power of ten.
 const MIN_FACTOR_VALUES: [usize; 2] = [10, 3];
+/// Approximate number of bars in a year.
+const BARS_OF_YEAR: u64 = 252;
 /// Minimum number of changed values of a rewritten history.
 const MIN_REWRITTEN: u64 = 10;
 
@@ -47,12 +49,13 @@ impl SecurityChange {
     pub(super) fn measure(sides: [Option<&SecurityFigures>; 2], as_of: Option<NaiveDate>) -> Self {
         let ([Some(before), Some(after)], Some(as_of)) = (sides, as_of) else { return Self::default() };
         let first_open = add_sessions(as_of, -OPEN_SESSIONS);
+        let earlier = after.earlier_years * BARS_OF_YEAR;
         let [before, after] = [&before.rows, &after.rows];
         let metrics = [&before.metrics, &after.metrics];
         let forwards = metrics.map(|metrics| metrics.dps_forward.map(|amount| amount.0));
         Self {
             values: vec![
-                (Kind::Price, ValueChanges::of_prices([&before.bars, &after.bars], first_open)),
+                (Kind::Price, ValueChanges::of_prices([&before.bars, &after.bars], first_open, earlier)),
                 (
                     Kind::Dividend,
                     ValueChanges::of_dividends([&before.dividends, &after.dividends], first_open),
@@ -69,13 +72,14 @@ impl SecurityChange {
 }
 
 impl ValueChanges {
-    fn of_prices(bars: [&Bars; 2], first_open: NaiveDate) -> Self {
+    /// `left_out` is the number of bars of years that were not derived.
+    fn of_prices(bars: [&Bars; 2], first_open: NaiveDate, left_out: u64) -> Self {
         let mut changes = Self::default();
         if bars[0] == bars[1] {
             return changes;
         }
         let end = day_number(first_open);
-        changes.earlier = bars[0].day.partition_point(|day| *day < end) as u64;
+        changes.earlier = left_out + bars[0].day.partition_point(|day| *day < end) as u64;
         let visited = each_pair(bars, |pair| {
             if let Some([Some(before), after]) = pair.differing_closes() {
                 changes.add(before, after, pair.date < first_open);

@@ -47,10 +47,20 @@ pub(crate) enum EffectTarget<'a> {
     Candidate(&'a Path),
 }
 
+/// Bars from which both sides are derived.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Depth {
+    /// All bars.
+    Whole,
+    /// The bars that the expectations of the gate need.
+    Gate,
+}
+
 pub(crate) async fn measure_effect(
     database: &DatabaseArgs,
     args: &AuditArgs,
     target: EffectTarget<'_>,
+    depth: Depth,
 ) -> anyhow::Result<RunEffect> {
     let page = args.html.as_deref().map(PageFile::create).transpose()?;
     let csv = args.csv.as_deref().map(DifferenceFile::create_csv).transpose()?;
@@ -73,16 +83,25 @@ pub(crate) async fn measure_effect(
     let mut found = EffectAccumulator::new(keep, csv.into_iter().collect());
     let as_of = comparison.markets[1].as_of;
     let compare = |sides: [Option<SecurityFigures>; 2]| {
-        let rows = compare_figures(sides.each_ref().map(Option::as_ref))?;
+        let rows = match depth {
+            Depth::Whole => Some(compare_figures(sides.each_ref().map(Option::as_ref))?),
+            Depth::Gate => None,
+        };
         let change = SecurityChange::measure(sides.each_ref().map(Option::as_ref), as_of);
         Ok((sides, rows, change))
     };
     let touched = comparison.find_touched().await?;
-    comparison
-        .visit(touched, ["compared", "securities"], compare, |symbol, (sides, rows, change)| {
-            found.add(symbol.as_str(), sides.each_ref().map(Option::as_ref), rows, change, &policy)
-        })
-        .await?;
+    let parts = match depth {
+        Depth::Whole => [(None, touched), (None, BTreeSet::new())],
+        Depth::Gate => comparison.divide_by_first_year(touched),
+    };
+    for part in parts {
+        comparison
+            .visit(part, ["compared", "securities"], compare, |symbol, (sides, rows, change)| {
+                found.add(symbol.as_str(), sides.each_ref().map(Option::as_ref), rows, change, &policy)
+            })
+            .await?;
+    }
     effect.found = found.finish()?;
     effect.found.as_of = comparison.markets.each_ref().map(|market| market.as_of);
     if let Some(page) = page {

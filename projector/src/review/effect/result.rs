@@ -176,14 +176,34 @@ impl EffectAccumulator {
         &mut self,
         symbol: &str,
         sides: [Option<&SecurityFigures>; 2],
-        rows: Vec<ComparedRows>,
+        rows: Option<Vec<ComparedRows>>,
         change: SecurityChange,
         policy: &SourcePolicy,
     ) -> anyhow::Result<()> {
         if sides.iter().all(Option::is_none) {
             return Ok(());
         }
-        let (mut differs, none, nothing) = (false, Bars::default(), RowsBySource::new());
+        let nothing = RowsBySource::new();
+        if let Some(rows) = rows {
+            self.found.changed += u64::from(self.add_differences(symbol, sides, rows)?);
+        }
+        let sources = sides.map(|side| side.map_or(&nothing, |side| &side.sources));
+        self.replacements.add(symbol, sources, policy);
+        self.found.quarantined.add(sides, self.keep);
+        self.add_flags(symbol, sides);
+        self.found.figures.add(symbol, change);
+        self.found.compared += 1;
+        Ok(())
+    }
+
+    /// Adds the differing rows. Returns `true` if there are any.
+    fn add_differences(
+        &mut self,
+        symbol: &str,
+        sides: [Option<&SecurityFigures>; 2],
+        rows: Vec<ComparedRows>,
+    ) -> anyhow::Result<bool> {
+        let (mut differs, none) = (false, Bars::default());
         for compared in rows {
             self.differences.add_row_counts(compared.table, compared.rows);
             differs |= !compared.differences.is_empty();
@@ -197,14 +217,7 @@ impl EffectAccumulator {
                 Ok(())
             })?;
         }
-        let sources = sides.map(|side| side.map_or(&nothing, |side| &side.sources));
-        self.replacements.add(symbol, sources, policy);
-        self.found.quarantined.add(sides, self.keep);
-        self.add_flags(symbol, sides);
-        self.found.figures.add(symbol, change);
-        self.found.compared += 1;
-        self.found.changed += u64::from(differs);
-        Ok(())
+        Ok(differs)
     }
 
     fn add_flags(&mut self, symbol: &str, sides: [Option<&SecurityFigures>; 2]) {

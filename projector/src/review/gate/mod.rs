@@ -21,7 +21,7 @@ use telemetry::report::Report;
 use crate::apply::run_records::find_run;
 use crate::generation::{Generation, begin_snapshot};
 use crate::review::audit::AuditArgs;
-use crate::review::effect::{EffectTarget, find_touched_rows, measure_effect};
+use crate::review::effect::{Depth, EffectTarget, find_touched_rows, measure_effect};
 use crate::settings::{DatabaseArgs, LIVE_FACTS};
 use checks::{Checks, EarlierLoads};
 use earlier_values::store_values;
@@ -64,7 +64,7 @@ pub(crate) async fn judge_load(database: &DatabaseArgs, args: &GateArgs) -> anyh
         None => EffectTarget::Run(&run),
     };
     let audit = AuditArgs::of_gate(args.wait, args.stream.clone());
-    let effect = measure_effect(database, &audit, target).await?;
+    let effect = measure_effect(database, &audit, target, Depth::Gate).await?;
     anyhow::ensure!(effect.complete, "cannot judge run {run}: it is incomplete; ingest resume continues it");
     let generation = Generation::from_row(&client.query_one(ACTIVE, &[]).await?)?;
     generation.set_session_search_path(&client).await?;
