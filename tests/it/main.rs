@@ -52,7 +52,6 @@ mod income_forecast;
 mod incremental_derivation;
 mod ingest_load;
 mod large_responses;
-mod lease_simulation;
 mod limits;
 mod lineage;
 mod lists;
