@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from nodes import TTL, Cluster, Node, sh, until
+from nodes import IS_RECENT, TTL, Cluster, Node, sh, until
 from service import INSTANCES, PROJECTORS, Service
 
 OUTAGE = 45.0
@@ -31,7 +31,7 @@ def switchover(cluster: Cluster, outage: float) -> None:
 
     def switch() -> bool:
         chosen = cluster.synchronous()
-        command = ("switchover", "--master", first.name, "--candidate", chosen.name if chosen else "", "--force")
+        command = ("switchover", "--leader" if IS_RECENT else "--master", first.name, "--candidate", chosen.name if chosen else "", "--force")
         return "Successfully switched over" in sh("patronictl", "-c", str(first.work / "patroni.yml"), *command)
 
     until("Patroni accepts the switchover", 60, switch)

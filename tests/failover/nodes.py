@@ -17,6 +17,9 @@ TTL = 20
 BRIDGE = "ddsbr"
 ETCD = "10.77.0.11:2379"
 REPAIRS = 6
+PATRONI = shutil.which("patroni") or "patroni"
+IS_RECENT = int(subprocess.run([PATRONI, "--version"], capture_output=True, text=True, check=True).stdout.split()[1].split(".")[0]) >= 4
+"""Patroni 4 compares the leader key with etcd's API v3. Patroni 3.0.2 does not: a primary that hung takes over again."""
 WITHIN_BRIDGE = ("-i", BRIDGE, "-o", BRIDGE, "-j", "ACCEPT")
 
 
@@ -127,7 +130,7 @@ class Node:
             "etcd", "--name", self.name, "--data-dir", str(self.work / "etcd"), "--initial-cluster", peers,
             # A new leader of etcd renews the lease of a primary that is gone, so its election is part of a failover.
             "--heartbeat-interval", "50", "--election-timeout", "500",
-            "--enable-v2",
+            *([] if IS_RECENT else ["--enable-v2"]),
             "--listen-client-urls", f"{url}:2379", "--advertise-client-urls", f"{url}:2379",
             "--listen-peer-urls", f"{url}:2380", "--initial-advertise-peer-urls", f"{url}:2380",
         ]  # fmt: skip
@@ -153,8 +156,7 @@ class Node:
         config = {
             "scope": self.scope, "name": self.name,
             "restapi": {"listen": f"{self.address}:8008", "connect_address": f"{self.address}:8008"},
-            # With the API v3, Patroni 3.0.2 writes the leader key without a comparison: a primary that hung takes over again.
-            "etcd": {"hosts": [f"10.77.0.1{n}:2379" for n in range(1, COUNT + 1)]},
+            "etcd3" if IS_RECENT else "etcd": {"hosts": [f"10.77.0.1{n}:2379" for n in range(1, COUNT + 1)]},
             "bootstrap": {"dcs": dcs, "initdb": [{"encoding": "UTF8"}, {"locale": "C"}, "data-checksums"], "pg_hba": access},
             "postgresql": {
                 "listen": f"{self.address}:5432", "connect_address": f"{self.address}:5432",
@@ -167,7 +169,7 @@ class Node:
         # YAML contains JSON.
         path.write_text(json.dumps(config))
         shutil.chown(self.work, "postgres", "postgres")
-        return ["/usr/bin/patroni", str(path)]
+        return [PATRONI, str(path)]
 
     def role(self) -> str | None:
         """Role by Patroni's word; None without an answer."""
@@ -249,6 +251,8 @@ class Cluster:
             sh("patronictl", "-c", str(primary.work / "patroni.yml"), "reinit", self.scope, node.name, "--force", check=False)
             self.repairs.append(f"{node.name} reseeded")
         if not lost:
+            if IS_RECENT:
+                raise RuntimeError("all standbys replicate, and none is synchronous")
             key = f"http://{ETCD}/v2/keys/service/{self.scope}/sync"
             urllib.request.urlopen(urllib.request.Request(key, method="DELETE"), timeout=5).close()
             self.repairs.append("key of the synchronous standby deleted")
