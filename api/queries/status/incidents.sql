@@ -1,5 +1,6 @@
 -- Incidents from time $1 on, newest first. An incident consists of minutes with more than 5 % failed calls. At most five
--- other minutes between two such minutes are part of it, and it may continue for as long after the last one.
+-- other minutes between two such minutes are part of it, and it may continue until the
+-- minutes after the last one are written, 8 minutes after its end.
 with failing as (
   select minute, minute - lag(minute) over (order by minute) > interval '6 minutes' as is_first
   from accounts.traffic_minutes
@@ -9,7 +10,7 @@ with failing as (
 ), spans as (
   select min(minute) as start, max(minute) + interval '1 minute' as "end" from numbered group by number
 )
-select s.start, case when s."end" + interval '5 minutes' < now() then s."end" end as "end",
+select s.start, case when s."end" + interval '8 minutes' < now() then s."end" end as "end",
        sum(m.calls)::bigint as calls, sum(m.failures)::bigint as failures,
        trim_scale(round(100 * sum(m.failures) / sum(m.calls), 2)) as failure_percent
 from spans s

@@ -144,6 +144,24 @@ impl<G: RequiredTier, P: Parameters> FromRequestParts<App> for Access<G, P> {
     }
 }
 
+/// Request for an endpoint that needs no key. It is not charged.
+#[derive(Debug)]
+pub(crate) struct Keyless<P> {
+    pub(crate) app: App,
+    pub(crate) parameters: P,
+}
+
+impl<P: Parameters> FromRequestParts<App> for Keyless<P> {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ApiError> {
+        let served_rules = app.projection.served_rules();
+        let read = parse_parameters::<P>(&[], parts, app, app.today(), &served_rules, None);
+        read.errors?;
+        Ok(Self { app: app.clone(), parameters: read.parameters })
+    }
+}
+
 /// Percent-decoded segments of a path. Bytes that are not UTF-8 are replaced: such a path matches no resource, but error
 /// messages show it.
 fn decode_segments(path: &str) -> Vec<String> {

@@ -15,7 +15,9 @@ use futures::future::{LocalBoxFuture, ready};
 
 use crate::error::ApiError;
 use crate::parameters::Parameters;
-pub(crate) use access::{Access, Free, InternalRequest, Professional, RequiredTier, Starter, quota_exceeded};
+pub(crate) use access::{
+    Access, Free, InternalRequest, Keyless, Professional, RequiredTier, Starter, quota_exceeded,
+};
 pub(crate) use context::{HandlerContext, RenderedBody, SelectedPage, render_page};
 pub(crate) use request_body::{MAX_BODY_BYTES, RequestBody, origin_of, read_body};
 use response::prepare_handler;

@@ -1,12 +1,13 @@
 //! History of the service: its traffic in 90 days, incidents and planned work.
 //!
-//! Invariant: requests read the database at most once in [`CACHE_TIME`], however many there are.
+//! Invariant: requests read the database at most once a minute, however many there are.
 
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Context;
 use chrono::{DateTime, TimeDelta, Utc};
-use deadpool_postgres::{Pool, PoolError, RecyclingMethod, TimeoutType};
+use deadpool_postgres::{Pool, PoolError, RecyclingMethod};
 use market::decimal::ExactDecimal;
 use market::text_enum;
 use rust_decimal::Decimal;
@@ -14,13 +15,12 @@ use serde::Serialize;
 use store::db::{add_session_options, error_chain};
 use store::{FromRow, sql_row, tls};
 use telemetry::listener::DURATION_BUCKETS;
-use tokio::sync::{Mutex, oneshot};
-use tokio::time::timeout;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Config, Row};
 use utoipa::ToSchema;
 
 use super::traffic_recorder::{DAYS, TrafficRecorder, first_day, start_of};
+use crate::concurrency::refreshed::RefreshedValue;
 use crate::concurrency::tasks::BackgroundTasks;
 use crate::metrics::traffic::TrafficCounter;
 use crate::read::pool::build_pool;
@@ -33,15 +33,17 @@ const MAINTENANCE: &str = include_str!("../../queries/maintenance/list.sql");
 /// Number of hours of the short period.
 const HOURS: i32 = 24;
 const HOURS_OF_DAY: i32 = 24;
-/// Time for which a history is used again.
-const CACHE_TIME: Duration = Duration::from_secs(60);
-/// Time limit of a read. It is shorter than the time limit of a page.
-const READ_TIMEOUT: Duration = Duration::from_secs(2);
+/// Maximum number of entries of planned work in a history.
+const MAX_LISTED: i64 = 200;
 /// Time limit of a statement, and of opening a connection.
 const DATABASE_TIMEOUT: Duration = Duration::from_secs(5);
+/// Counts are worth neither the wait for a standby nor a long wait for a row.
+const SESSION_OPTIONS: &str = "-c statement_timeout=5000 -c lock_timeout=2000 -c synchronous_commit=off";
 
 /// Traffic of the last 90 days, incidents and planned work. Calls of the API and of pages are counted, but not probes,
-/// requests for the status, files of pages, and unknown addresses. Calls of the last two minutes may be missing.
+/// requests for the status, files of pages, unknown addresses, and calls whose client closed the connection before the
+/// answer. A call of the MCP server counts as failed only if its HTTP status is 500 or more. Calls of the last two minutes
+/// may be missing.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct ServiceHistory {
     /// Time at which the history was read, in UTC. It is older than two minutes only while the database of the accounts does
@@ -109,7 +111,7 @@ sql_row! {
         /// Start of the first failing minute, in UTC.
         pub(crate) start: DateTime<Utc>,
         /// End of the last failing minute, in UTC; null if the incident may continue, because this minute ended less than
-        /// five minutes ago.
+        /// eight minutes ago.
         pub(crate) end: Option<DateTime<Utc>>,
         /// Number of calls from start to end.
         pub(crate) calls: i64,
@@ -196,12 +198,13 @@ fn percentile_ms(durations: &[i64], percent: i64) -> Option<ExactDecimal> {
     Some((Decimal::try_from(*seconds).ok()? * Decimal::ONE_THOUSAND).into())
 }
 
-/// Finds the planned work that ends after a time.
+/// Finds the planned work that ends after a time, at most `limit` entries.
 pub(crate) async fn find_maintenance(
     client: &Client,
     after: DateTime<Utc>,
+    limit: i64,
 ) -> Result<Vec<Maintenance>, tokio_postgres::Error> {
-    find_rows(client, MAINTENANCE, &[&after]).await
+    find_rows(client, MAINTENANCE, &[&after, &limit]).await
 }
 
 async fn find_rows<T: FromRow>(
@@ -212,19 +215,11 @@ async fn find_rows<T: FromRow>(
     client.query(statement, parameters).await?.iter().map(T::from_row).collect()
 }
 
-/// Reader of the history, and owner of the traffic recorder, which stops when this value is dropped.
+/// Reader of the history.
 #[derive(Debug)]
 pub(crate) struct HistoryReader {
     pool: Pool,
-    latest: Mutex<LatestHistory>,
-    _recorder: oneshot::Sender<()>,
-}
-
-/// Result of the latest successful read, and time of the latest attempt.
-#[derive(Debug, Default)]
-struct LatestHistory {
-    history: Option<ServiceHistory>,
-    tried_at: Option<Instant>,
+    latest: RefreshedValue<ServiceHistory>,
 }
 
 impl HistoryReader {
@@ -234,49 +229,48 @@ impl HistoryReader {
         counter: TrafficCounter,
         tasks: &BackgroundTasks,
     ) -> anyhow::Result<Self> {
-        add_session_options(&mut config, &format!("-c statement_timeout={}", DATABASE_TIMEOUT.as_millis()));
+        add_session_options(&mut config, SESSION_OPTIONS);
         let tls = tls::tls_connector(&config)?;
         let pool = build_pool(config, tls, 1, DATABASE_TIMEOUT, RecyclingMethod::Verified, "")
             .context("cannot create the connection pool of the traffic recorder")?;
-        let (recorder, stopped) = oneshot::channel();
-        tasks.spawn(TrafficRecorder::new(pool.clone(), counter).run(stopped));
-        Ok(Self { pool, latest: Mutex::default(), _recorder: recorder })
+        tasks.spawn(TrafficRecorder::new(pool.clone(), counter).run(tasks.stopping()));
+        Ok(Self { pool, latest: RefreshedValue::default() })
     }
 
     /// Latest history; `None` if it could not be read yet. The database is not read while `is_reachable` is false.
-    pub(crate) async fn latest(&self, is_reachable: bool) -> Option<ServiceHistory> {
-        let mut latest = self.latest.lock().await;
-        let is_old = latest.tried_at.is_none_or(|tried_at| tried_at.elapsed() >= CACHE_TIME);
-        if is_reachable && is_old {
-            let read = timeout(READ_TIMEOUT, self.read()).await;
-            match read.unwrap_or(Err(PoolError::Timeout(TimeoutType::Wait))) {
-                Ok(history) => latest.history = Some(history),
-                Err(error) => {
-                    tracing::warn!(error = %error_chain(&error), "cannot read the history of the service");
-                }
-            }
-            latest.tried_at = Some(Instant::now());
+    pub(crate) async fn latest(&self, is_reachable: bool, max_wait: Duration) -> Option<Arc<ServiceHistory>> {
+        if !is_reachable {
+            return self.latest.latest();
         }
-        latest.history.clone()
+        let pool = self.pool.clone();
+        let read = || async move {
+            read_history(&pool)
+                .await
+                .inspect_err(|error| {
+                    tracing::warn!(error = %error_chain(error), "cannot read the history of the service");
+                })
+                .ok()
+        };
+        self.latest.refreshed(max_wait, read).await
     }
+}
 
-    async fn read(&self) -> Result<ServiceHistory, PoolError> {
-        let client = &self.pool.get().await?;
-        let as_of = Utc::now();
-        let since = first_day(as_of.date_naive());
-        let first_hour = start_of(as_of, TimeDelta::hours(1)) - TimeDelta::hours(i64::from(HOURS) - 1);
-        let days: Vec<TrafficPeriod> = find_rows(client, PERIODS, &[&since, &HOURS_OF_DAY, &DAYS]).await?;
-        let sum = |count: fn(&TrafficPeriod) -> i64| days.iter().map(count).sum();
-        Ok(ServiceHistory {
-            as_of,
-            total: TrafficPeriod::new(since, sum(|day| day.calls), sum(|day| day.failures)),
-            days,
-            hours: find_rows(client, PERIODS, &[&first_hour, &1_i32, &HOURS]).await?,
-            endpoint_groups: find_rows(client, ENDPOINT_GROUPS, &[&since, &first_hour]).await?,
-            incidents: find_rows(client, INCIDENTS, &[&since]).await?,
-            maintenance: find_maintenance(client, since).await?,
-        })
-    }
+async fn read_history(pool: &Pool) -> Result<ServiceHistory, PoolError> {
+    let client = &pool.get().await?;
+    let as_of = Utc::now();
+    let since = first_day(as_of.date_naive());
+    let first_hour = start_of(as_of, TimeDelta::hours(1)) - TimeDelta::hours(i64::from(HOURS) - 1);
+    let days: Vec<TrafficPeriod> = find_rows(client, PERIODS, &[&since, &HOURS_OF_DAY, &DAYS]).await?;
+    let sum = |count: fn(&TrafficPeriod) -> i64| days.iter().map(count).sum();
+    Ok(ServiceHistory {
+        as_of,
+        total: TrafficPeriod::new(since, sum(|day| day.calls), sum(|day| day.failures)),
+        days,
+        hours: find_rows(client, PERIODS, &[&first_hour, &1_i32, &HOURS]).await?,
+        endpoint_groups: find_rows(client, ENDPOINT_GROUPS, &[&since, &first_hour]).await?,
+        incidents: find_rows(client, INCIDENTS, &[&since]).await?,
+        maintenance: find_maintenance(client, since, MAX_LISTED).await?,
+    })
 }
 
 #[cfg(test)]

@@ -21,12 +21,13 @@ use crate::app::settings::ServeSettings;
 use crate::auth::AccountId;
 use crate::auth::address_throttle::AddressThrottle;
 use crate::concurrency::limiter::ConcurrencyLimiter;
+use crate::concurrency::refreshed::RefreshedValue;
 use crate::metrics::ApiMetrics;
 use crate::parameters::cursor::CursorSigner;
 use crate::parameters::facets::FacetIndex;
 use crate::read::changes::JournalReader;
 use crate::read::lag::LagMonitor;
-use crate::read::memory_tables::MemoryTables;
+use crate::read::memory_tables::{FeedAge, MemoryTables};
 use crate::read::pool::build_pool;
 use crate::read::projection::Projection;
 use crate::render::cache::ResponseCache;
@@ -49,6 +50,7 @@ pub struct SharedState {
     pub(crate) dashboard: Option<Arc<DashboardState>>,
     pub(crate) metrics: ApiMetrics,
     pub(crate) history: HistoryReader,
+    pub(crate) feed_ages: RefreshedValue<Vec<FeedAge>>,
     pub(crate) journal_reader: Arc<JournalReader>,
     pub(crate) streams: Arc<OpenStreams>,
     /// True after the server has received the stop signal.

@@ -1,7 +1,8 @@
 //! Traffic recorder: once a minute, adds the new calls of this instance to the database with the accounts.
 //!
 //! Invariants: no request waits for a write. During an outage of the database, the minutes stay in memory and are written
-//! afterwards, each with its own time.
+//! afterwards, each with its own time. If only the reply to a write is lost, its minutes are counted twice; if the database
+//! crashes, the newest may be lost.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -9,13 +10,12 @@ use std::time::Duration;
 use chrono::{DateTime, DurationRound, NaiveDate, NaiveTime, TimeDelta, Utc};
 use deadpool_postgres::{Pool, PoolError, TimeoutType};
 use store::db::error_chain;
-use tokio::sync::oneshot;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
+use tokio_util::sync::CancellationToken;
 
 use crate::metrics::traffic::{GroupTraffic, Traffic, TrafficCounter};
 
-const ADD_MINUTES: &str = include_str!("../../queries/status/add_minutes.sql");
-const ADD_HOURS: &str = include_str!("../../queries/status/add_hours.sql");
+const ADD: &str = include_str!("../../queries/status/add.sql");
 const FORGET: &str = include_str!("../../queries/status/forget.sql");
 
 /// Number of days with stored traffic, including today.
@@ -40,13 +40,13 @@ impl TrafficRecorder {
         Self { pool, counter, waiting: BTreeMap::new(), cleaned_on: None }
     }
 
-    /// Records until the sender of `stopped` is dropped. Then tries once to write the rest.
-    pub(super) async fn run(mut self, mut stopped: oneshot::Receiver<()>) {
+    /// Records until `stopping` is cancelled. Then tries once to write the rest.
+    pub(super) async fn run(mut self, stopping: CancellationToken) {
         loop {
             let now = Utc::now();
             let minute = start_of(now, TimeDelta::minutes(1));
             let left = (minute + TimeDelta::minutes(1) - now).to_std().unwrap_or_default();
-            let is_last = timeout(left, &mut stopped).await.is_ok();
+            let is_last = stopping.run_until_cancelled(sleep(left)).await.is_none();
             let new = self.counter.count_new_calls();
             if !new.is_empty() {
                 let traffic = self.waiting.entry(minute).or_default();
@@ -78,14 +78,18 @@ impl TrafficRecorder {
             }
             Err(error) => {
                 tracing::warn!(error = %error_chain(&error), minutes = self.waiting.len(), "cannot write the traffic");
-                while self.waiting.len() > MAX_WAITING_MINUTES {
+                let too_many = self.waiting.len().saturating_sub(MAX_WAITING_MINUTES);
+                if too_many > 0 {
+                    tracing::warn!(minutes = too_many, "the status of the service lacks the oldest minutes");
+                }
+                for _ in 0..too_many {
                     self.waiting.pop_first();
                 }
             }
         }
     }
 
-    /// Writes all waiting minutes in one transaction. Several instances may add to the same rows.
+    /// Writes all waiting minutes in one statement. Several instances may add to the same rows.
     async fn try_write(&self, today: NaiveDate) -> Result<(), PoolError> {
         let (mut minutes, mut calls, mut failures) = (vec![], vec![], vec![]);
         let mut by_hour: BTreeMap<(DateTime<Utc>, &str), GroupTraffic> = BTreeMap::new();
@@ -100,14 +104,14 @@ impl TrafficRecorder {
         let (hours, groups): (Vec<_>, Vec<_>) = by_hour.keys().copied().unzip();
         let hour_failures: Vec<i64> = by_hour.values().map(|group| group.failures).collect();
         let durations: Vec<String> = by_hour.values().map(array_text).collect();
-        let mut client = self.pool.get().await?;
-        let transaction = client.transaction().await?;
-        transaction.execute(ADD_MINUTES, &[&minutes, &calls, &failures]).await?;
-        transaction.execute(ADD_HOURS, &[&hours, &groups, &hour_failures, &durations]).await?;
+        let client = self.pool.get().await?;
         if self.cleaned_on != Some(today) {
-            transaction.execute(FORGET, &[&first_day(today)]).await?;
+            client.execute(FORGET, &[&first_day(today)]).await?;
         }
-        Ok(transaction.commit().await?)
+        client
+            .execute(ADD, &[&minutes, &calls, &failures, &hours, &groups, &hour_failures, &durations])
+            .await?;
+        Ok(())
     }
 }
 

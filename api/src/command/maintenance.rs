@@ -14,6 +14,7 @@ const ADD: &str = include_str!("../../queries/maintenance/add.sql");
 const REMOVE: &str = include_str!("../../queries/maintenance/remove.sql");
 /// Maximum length of a description, in characters.
 const MAX_LENGTH: usize = 500;
+const MAX_LISTED: i64 = 10_000;
 
 /// Planned work: announce, list and remove.
 #[derive(Debug, Subcommand)]
@@ -72,7 +73,11 @@ pub(super) async fn run_maintenance(
                 ],
                 empty: "no planned work: api maintenance add announces some",
             };
-            common::print_rows(&find_maintenance(&client, DateTime::UNIX_EPOCH).await?, &list, &output);
+            common::print_rows(
+                &find_maintenance(&client, DateTime::UNIX_EPOCH, MAX_LISTED).await?,
+                &list,
+                &output,
+            );
         }
         MaintenanceCommand::Remove { id } => {
             let removed = client.execute(REMOVE, &[&id]).await?;

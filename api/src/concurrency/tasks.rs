@@ -39,6 +39,11 @@ impl BackgroundTasks {
         self.tracker.spawn(self.stopping.clone().run_until_cancelled_owned(work));
     }
 
+    /// Token that [`BackgroundTasks::stop`] cancels, for a task of [`BackgroundTasks::spawn`] with work left to do.
+    pub(crate) fn stopping(&self) -> CancellationToken {
+        self.stopping.clone()
+    }
+
     /// Cancels the endless tasks and waits for all other tasks. Returns `false` if tasks still run after `time_limit`.
     pub(crate) async fn stop(&self, time_limit: Duration) -> bool {
         self.stopping.cancel();

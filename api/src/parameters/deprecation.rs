@@ -43,7 +43,7 @@ impl Deprecation {
         let query = uri.query()?;
         let is_used = |part: &&Self| {
             part.path == uri.path()
-                && query.split('&').any(|pair| pair.split('=').next() == Some(part.parameter))
+                && form_urlencoded::parse(query.as_bytes()).any(|(name, _)| name == part.parameter)
         };
         DEPRECATIONS.iter().find(is_used)
     }
@@ -76,7 +76,9 @@ mod tests {
     #[test]
     fn only_a_request_with_the_parameter_is_marked() {
         let is_marked = |uri: &str| Deprecation::used_by(&uri.parse().expect("a URI")).is_some();
-        assert!(is_marked("/v1/stocks?limit=1&has_dividends=true") && is_marked("/v1/stocks?has_dividends"));
+        assert!(
+            is_marked("/v1/stocks?limit=1&has_dividends=true") && is_marked("/v1/stocks?has%5Fdividends")
+        );
         for other in ["/v1/stocks", "/v1/stocks?pays_dividend=true", "/v1/etfs?has_dividends=true"] {
             assert!(!is_marked(other), "{other}");
         }

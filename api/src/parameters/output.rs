@@ -62,11 +62,7 @@ impl ParameterReader<'_> {
             "format",
             format_args!("Media type of the response. Default: the media type that the Accept header prefers, else json.{calendar}"),
         );
-        let text_decimals = self.read_word("decimals", &["number", "string"]) == Some("string");
-        self.describe(
-            "decimals",
-            "Form of decimals in JSON: exact numbers (default) or strings. It has no effect in CSV.",
-        );
+        let text_decimals = self.read_text_decimals();
         let format = match format {
             Some("csv") => ResponseFormat::Csv,
             Some("ics") => ResponseFormat::Calendar,
@@ -83,6 +79,16 @@ impl ParameterReader<'_> {
 
     /// Reads `fields`, at most `most` names, which must be in `columns`. The OpenAPI document also lists `others`, which
     /// are valid only in CSV.
+    /// Reads `decimals`. True if decimals are JSON strings.
+    pub(crate) fn read_text_decimals(&mut self) -> bool {
+        let form = self.read_word("decimals", &["number", "string"]);
+        self.describe(
+            "decimals",
+            "Form of decimals in JSON: exact numbers (default) or strings. It has no effect in CSV.",
+        );
+        form == Some("string")
+    }
+
     fn read_fields(
         &mut self,
         columns: &'static [&'static str],

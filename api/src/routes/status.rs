@@ -1,21 +1,18 @@
 //! `GET /v1/status`: health, age of the data, traffic of 90 days, incidents and planned work. It needs no key.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Json;
-use axum::extract::{RawQuery, State};
 use axum::response::{IntoResponse, Response};
 use market::decimal::with_decimals_as_text;
-use market::text_enum;
 use serde::Serialize;
-use serde_json::json;
-use tokio::time::timeout;
 use utoipa::ToSchema;
 
+use crate::answer::Keyless;
 use crate::app::service_history::ServiceHistory;
 use crate::app::state::App;
-use crate::error::ApiError;
-use crate::parameters::ParameterError;
+use crate::parameters::{DocumentedParameters, parameters};
 use crate::read::memory_tables::FeedAge;
 use crate::routes::endpoint::InvalidParameterBody;
 use crate::routes::health::{ComponentStatus, Health};
@@ -23,9 +20,11 @@ use crate::routes::health::{ComponentStatus, Health};
 /// Maximum wait of a response for a database.
 const MAX_WAIT: Duration = Duration::from_millis(300);
 
-text_enum! {
-    /// number: exact numbers. string: decimals as strings.
-    pub enum DecimalForm { Number = "number", Text = "string" }
+parameters! {
+    /// Parameters of `/v1/status`.
+    pub(crate) struct StatusParameters by reader {
+        has_text_decimals: bool = reader.read_text_decimals(),
+    }
 }
 
 /// Envelope of the status response.
@@ -40,7 +39,7 @@ pub(crate) struct StatusAnswer {
 pub(crate) struct StatusReport {
     /// Current health, as in `/v1/health`.
     pub(crate) health: Health,
-    /// Age of the served data by feed; null while it cannot be read, or not within 300 ms.
+    /// Age of the served data by feed, read at most a minute ago; null while it cannot be read, or not within 300 ms.
     pub(crate) feeds: Option<Vec<FeedAge>>,
     /// Traffic, incidents and planned work; null if the database of the accounts did not reply since the start of the
     /// instance, or not within 300 ms.
@@ -52,21 +51,15 @@ impl StatusReport {
         let health = Health::from_app(app);
         let has_accounts = health.components.accounts == ComponentStatus::Ok;
         let has_market = health.components.postgres == ComponentStatus::Ok;
-        let (of_feeds, of_history) = (app.clone(), app.clone());
-        let feeds = wait_for(async move {
-            let generation = of_feeds.projection.pin().ok().filter(|_| has_market)?;
-            let feeds = of_feeds.memory_tables.feed_ages(&generation).await.ok()?;
-            Some(feeds.to_vec())
-        });
-        let history = wait_for(async move { of_history.history.latest(has_accounts).await });
-        let (feeds, history) = tokio::join!(feeds, history);
-        Self { health, feeds, history }
+        let feeds = async {
+            let generation = app.projection.pin().ok().filter(|_| has_market)?;
+            let read =
+                || async move { generation.run_while_responsive(FeedAge::load_all(&generation)).await.ok() };
+            app.feed_ages.refreshed(MAX_WAIT, read).await
+        };
+        let (feeds, history) = tokio::join!(feeds, app.history.latest(has_accounts, MAX_WAIT));
+        Self { health, feeds: feeds.map(Arc::unwrap_or_clone), history: history.map(Arc::unwrap_or_clone) }
     }
-}
-
-/// Waits for a read, but at most [`MAX_WAIT`]. The read continues afterwards, so that a later response has its result.
-async fn wait_for<T: Send + 'static>(read: impl Future<Output = Option<T>> + Send + 'static) -> Option<T> {
-    timeout(MAX_WAIT, tokio::spawn(read)).await.ok()?.ok()?
 }
 
 /// Service status
@@ -75,36 +68,14 @@ async fn wait_for<T: Send + 'static>(read: impl Future<Output = Option<T>> + Sen
 /// together count the calls.
 #[utoipa::path(
     get, path = "/v1/status", tag = "System", security(()),
-    params(("decimals" = inline(Option<DecimalForm>), Query, description = "Form of decimals. Default: number.")),
+    params(DocumentedParameters<StatusParameters>),
     responses(
         (status = 200, description = "Status of the service, also while reads are not served", body = StatusAnswer),
         (status = 400, description = "A parameter is invalid", body = InvalidParameterBody),
     )
 )]
-pub(crate) async fn status(State(app): State<App>, RawQuery(query): RawQuery) -> Result<Response, ApiError> {
-    let is_text = wants_text(query.as_deref().unwrap_or_default())?;
+pub(crate) async fn status(Keyless { app, parameters }: Keyless<StatusParameters>) -> Response {
     let answer = Json(StatusAnswer { data: StatusReport::from_app(&app).await });
-    Ok(if is_text { with_decimals_as_text(|| answer.into_response()) } else { answer.into_response() })
-}
-
-/// True if the query asks for decimals as strings.
-fn wants_text(query: &str) -> Result<bool, ApiError> {
-    let mut is_text = false;
-    for (name, value) in form_urlencoded::parse(query.as_bytes()) {
-        let (error, allowed) = match (&*name, &*value) {
-            ("decimals", form) if DecimalForm::ALL.iter().any(|known| known.as_str() == form) => {
-                is_text = form == DecimalForm::Text.as_str();
-                continue;
-            }
-            ("decimals", _) => ("must be one of: number, string", json!(["number", "string"])),
-            _ => ("is not a parameter of this endpoint", json!(["decimals"])),
-        };
-        let param = name.chars().take(64).collect();
-        return Err(ApiError::Parameters(vec![ParameterError {
-            param,
-            error: error.to_owned(),
-            allowed: Some(allowed),
-        }]));
-    }
-    Ok(is_text)
+    let respond = || answer.into_response();
+    if parameters.has_text_decimals { with_decimals_as_text(respond) } else { respond() }
 }

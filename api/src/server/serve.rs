@@ -35,6 +35,7 @@ use crate::app::state::{App, DashboardState, OrdinaryRequests, SharedState};
 use crate::auth::address_throttle::{AddressAllowance, AddressThrottle};
 use crate::auth::client_address;
 use crate::concurrency::limiter::ConcurrencyLimiter;
+use crate::concurrency::refreshed::RefreshedValue;
 use crate::concurrency::tasks::BackgroundTasks;
 use crate::connection::{ConnectionRegistry, WriteTimeout};
 use crate::metrics::{ApiMetrics, gauge};
@@ -208,6 +209,7 @@ fn start(
         lag,
         metrics,
         history,
+        feed_ages: RefreshedValue::default(),
         settings,
         draining: AtomicBool::default(),
     })))

@@ -2,8 +2,8 @@
 //!
 //! Invariant: no page waits longer than [`MAX_PAGE_WAIT`] for the example.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Router;
 use axum::body::{Body, to_bytes};
@@ -14,14 +14,10 @@ use tower::ServiceExt;
 
 use crate::answer::InternalRequest;
 use crate::auth::tier::Tier;
+use crate::concurrency::refreshed::RefreshedValue;
 
-/// Age after which the example is refreshed.
-const FRESH: Duration = Duration::from_secs(60);
-/// Pause after a refresh that found no suitable security.
-const PAUSE: Duration = Duration::from_secs(2);
 /// Maximum time for which a page waits for a refresh.
 const MAX_PAGE_WAIT: Duration = Duration::from_millis(500);
-const MAX_REFRESH_TIME: Duration = Duration::from_secs(10);
 /// API call for the candidates: dividend payers, largest market value first.
 const PAYERS: &str = "/v1/stocks?sort=market_cap.desc&min_yield=0.01&limit=20&fields=symbol";
 const FUND: &str = "/v1/etfs?limit=1&fields=symbol";
@@ -62,59 +58,24 @@ pub(crate) struct ApiExample {
     pub(crate) sector: String,
 }
 
-/// Latest example, and the time of the next refresh.
-#[derive(Debug, Default)]
-struct LatestExample {
-    shown: Option<Arc<ApiExample>>,
-    /// Time at which the next refresh is due; `None` before the first refresh.
-    until: Option<Instant>,
-}
-
 /// Cache of the latest example. `data` is the API router that answers the calls for a new example.
 #[derive(Debug, Clone)]
 pub(crate) struct ExampleCache {
     data: Router,
     /// Tier that determines how many years of history the metrics of the example have.
     tier: Tier,
-    latest: Arc<Mutex<LatestExample>>,
-    /// Lock of the refresh in progress. Pages wait until the lock is free.
-    refreshing: Arc<tokio::sync::Mutex<()>>,
+    latest: RefreshedValue<ApiExample>,
 }
 
 impl ExampleCache {
     pub(crate) fn new(data: Router, tier: Tier) -> Self {
-        Self { data, tier, latest: Arc::default(), refreshing: Arc::default() }
+        Self { data, tier, latest: RefreshedValue::default() }
     }
 
-    /// Latest example. An outdated example is refreshed first. If the refresh fails or takes too long, the outdated
-    /// example is returned. `None` before the first success.
+    /// Latest example; `None` before the first success.
     pub(crate) async fn latest_example(&self) -> Option<Arc<ApiExample>> {
-        let is_due = self.latest().until.is_none_or(|until| until < Instant::now());
-        if is_due && let Ok(lock) = Arc::clone(&self.refreshing).try_lock_owned() {
-            let example = self.clone();
-            tokio::spawn(async move {
-                let found = tokio::time::timeout(MAX_REFRESH_TIME, example.find()).await.ok().flatten();
-                example.store(found);
-                drop(lock);
-            });
-        }
-        if is_due {
-            // The refresh continues after the page has stopped waiting.
-            let _ = tokio::time::timeout(MAX_PAGE_WAIT, self.refreshing.lock()).await;
-        }
-        self.latest().shown.clone()
-    }
-
-    fn latest(&self) -> MutexGuard<'_, LatestExample> {
-        self.latest.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn store(&self, found: Option<ApiExample>) {
-        let mut latest = self.latest();
-        latest.until = Some(Instant::now() + if found.is_some() { FRESH } else { PAUSE });
-        if let Some(found) = found {
-            latest.shown = Some(Arc::new(found));
-        }
+        let example = self.clone();
+        self.latest.refreshed(MAX_PAGE_WAIT, || async move { example.find().await }).await
     }
 
     async fn find(&self) -> Option<ApiExample> {

@@ -28,7 +28,6 @@ pub(crate) struct MemoryTables {
     etfs: VersionedCache<EtfTable>,
     facet_indexes: VersionedCache<FacetIndex>,
     quality: VersionedCache<QualityTables>,
-    feed_ages: VersionedCache<Vec<FeedAge>>,
 }
 
 impl MemoryTables {
@@ -65,14 +64,6 @@ impl MemoryTables {
         generation: &ServedGeneration,
     ) -> Result<Arc<QualityTables>, QueryError> {
         self.quality.get(generation, QualityTables::load(generation)).await
-    }
-
-    /// Ages of the served data by feed, at the newest known data version of the generation.
-    pub(crate) async fn feed_ages(
-        &self,
-        generation: &ServedGeneration,
-    ) -> Result<Arc<Vec<FeedAge>>, QueryError> {
-        self.feed_ages.get(generation, FeedAge::load_all(generation)).await
     }
 }
 

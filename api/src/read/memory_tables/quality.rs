@@ -104,7 +104,7 @@ impl QualityTables {
 }
 
 impl FeedAge {
-    pub(super) async fn load_all(generation: &ServedGeneration) -> Result<Vec<Self>, QueryError> {
+    pub(crate) async fn load_all(generation: &ServedGeneration) -> Result<Vec<Self>, QueryError> {
         read(generation, FEED_AGES).await
     }
 }
