@@ -24,4 +24,5 @@ mod quarantine;
 mod report;
 mod review;
 pub mod settings;
+mod sources;
 pub mod write;

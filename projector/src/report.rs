@@ -12,6 +12,7 @@ use telemetry::table::{ListArgs, Table};
 use crate::apply::dead_letters::DeadLetterEntry;
 use crate::generations::promote::GenerationSummary;
 use crate::policy::{ListedRule, RuleState};
+use crate::sources::ListedSource;
 
 /// Column of a table, and the function that formats its cell for one entry of the list.
 type ListColumn<T> = (Column, fn(&T) -> String);
@@ -92,6 +93,25 @@ pub(crate) fn print_policy(listed: &[ListedRule], output: &ListArgs) -> anyhow::
     ];
     let empty = format!("{DEFAULT_CHOICE}; projector policy set ranks a source");
     print_list(listed, output, ["rule", "rules"], &columns, &empty, |_| Vec::new())
+}
+
+pub(crate) fn print_sources(listed: &[ListedSource], output: &ListArgs) -> anyhow::Result<()> {
+    let columns: [ListColumn<ListedSource>; 5] = [
+        (Text("source"), |one| one.source.clone()),
+        (Text("kinds"), |one| one.kinds.join(", ")),
+        (Text("licence"), |one| one.licence.clone().unwrap_or_else(|| "-".to_owned())),
+        (Text("redistribution"), |one| match one.redistribution {
+            Some(true) => "yes".to_owned(),
+            Some(false) => "no".to_owned(),
+            None => "-".to_owned(),
+        }),
+        (Text("stated"), |one| {
+            one.stated_at.map_or_else(|| "-".to_owned(), |at| at.format("%Y-%m-%d %H:%M").to_string())
+        }),
+    ];
+    print_list(listed, output, ["source", "sources"], &columns, "no sources: nothing is loaded yet", |one| {
+        one.url.iter().chain(&one.attribution).cloned().collect()
+    })
 }
 
 /// Prints the output of `projector dead-letters list` and `show`. If `whole` is true, the payloads are printed too.

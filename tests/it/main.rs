@@ -101,6 +101,7 @@ mod service_status;
 mod slow_clients;
 mod slow_nats;
 mod source_quality;
+mod sources;
 mod staged_loads;
 mod store_outage;
 mod transcripts;

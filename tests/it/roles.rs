@@ -39,6 +39,7 @@ async fn the_api_cannot_write_facts_or_read_tables() -> Result<()> {
         "insert into facts.superseded_bars values ('A', 's', 2024, 1, '')",
         "delete from facts.symbol_links",
         "delete from control.fact_sets",
+        "insert into control.source_licences (source, licence, redistribution) values ('x', 'x', true)",
         "insert into control.source_policy values ('price', 'x', null, null, 1)",
         "update accounts.accounts set tier = 'professional'",
         "update accounts.accounts set paid_until = null",

@@ -10,6 +10,7 @@ use crate::app::state::App;
 use crate::auth::tier::{Tier, years_before};
 use crate::error::ApiError;
 use crate::parameters::{Output, Page, Sortable};
+use crate::read::memory_tables::RestrictedSecurities;
 use crate::read::{DataVersion, ServedGeneration};
 use crate::render::envelope::{Depth, ListMeta, Meta};
 use crate::render::rows;
@@ -73,6 +74,11 @@ impl<P> HandlerContext<P> {
     /// First day of the history that the tier includes.
     pub(crate) fn first_day_of_tier_history(&self) -> NaiveDate {
         years_before(self.today, self.app.admission.tiers().depth_years(self.tier))
+    }
+
+    /// Securities that bulk responses leave out.
+    pub(crate) async fn restricted(&self) -> Result<Arc<RestrictedSecurities>, ApiError> {
+        Ok(self.app.memory_tables.restricted(&self.generation).await?)
     }
 
     /// Renders one resource.

@@ -54,7 +54,7 @@ pub(crate) fn dashboard_routes(app: &App, data: Router, document: &Value) -> Rou
             market::market_routes(app, data.clone())
                 .layer(from_fn_with_state(PAGE_DEADLINE, limit_page_time)),
         )
-        .layer(Extension(ExampleCache::new(data, app.settings.dashboard.pages_tier)))
+        .layer(Extension(ExampleCache::new(app.clone(), data)))
         .layer(Extension(Arc::new(ReferencePage::new(document))))
         .layer(DefaultBodyLimit::max(MAX_FORM_BYTES))
         .layer(CsrfLayer::new().with_rejection_response(|_| PageError::Forged.into_response()))

@@ -1,5 +1,7 @@
 //! Response envelope `{data, meta}` and the fields of `meta`.
 
+use std::collections::BTreeSet;
+
 use chrono::{DateTime, NaiveDate, Utc};
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -86,6 +88,10 @@ pub(crate) struct ListMeta {
     /// without a history.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) depth: Option<Depth>,
+    /// Sources of the rows, whose licences `/v1/sources` has. Omitted for lists of several securities, and if the rows
+    /// do not name their sources.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) sources: Option<BTreeSet<String>>,
 }
 
 /// Start of the returned history, set by the tier.

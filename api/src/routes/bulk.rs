@@ -47,7 +47,7 @@ async fn stream_rows<T: TableRow + Serialize, const METRICS: bool>(
 ) -> Result<FinishedBody, ApiError> {
     let BulkParameters { symbols, knowledge, output } = &context.parameters;
     let past = context.find_version(knowledge.as_ref()).await?;
-    let (parameters, known_at) = (vec![], context.known_at);
+    let (parameters, known_at, restricted) = (vec![], context.known_at, context.restricted().await?);
     let depth = METRICS.then(|| context.depth());
     let limit = |row: T| match depth {
         Some(depth) => limit(row, depth.from),
@@ -55,7 +55,7 @@ async fn stream_rows<T: TableRow + Serialize, const METRICS: bool>(
     };
     let by_year = split_annual_totals(output);
     let output = by_year.as_ref().unwrap_or(output);
-    let asked = BulkQuery { symbols, output, statement, parameters, depth, past, known_at };
+    let asked = BulkQuery { symbols, output, statement, parameters, depth, past, known_at, restricted };
     let by_symbol = |_: &[&str], rows: &[Row]| {
         let rows = lookup::rows_by_symbol(rows)?;
         Ok(rows.into_iter().map(|(symbol, row)| (symbol, limit(row))).collect())

@@ -17,6 +17,7 @@ pub(crate) mod prices;
 pub(crate) mod screeners;
 pub(crate) mod search;
 pub(crate) mod sectors;
+pub(crate) mod sources;
 pub(crate) mod split_calendar;
 pub(crate) mod status;
 pub(crate) mod stocks;

@@ -19,7 +19,7 @@ use crate::error::ApiError;
 use crate::parameters::{MIN_VERSION_HEADER, UnroutedParameters};
 use crate::routes::{
     bulk, changes, compare, dividend_calendar, dividend_history, etfs, health, openapi, portfolio, prices,
-    screeners, search, sectors, split_calendar, status, stocks,
+    screeners, search, sectors, sources, split_calendar, status, stocks,
 };
 use crate::{dashboard, mcp};
 
@@ -80,6 +80,7 @@ fn documented() -> OpenApiRouter<App> {
         .routes(routes!(compare::compare))
         .routes(routes!(sectors::list))
         .routes(routes!(sectors::detail))
+        .routes(routes!(sources::sources))
         .routes(routes!(portfolio::income))
         .routes(routes!(portfolio::received::dividends))
         .routes(routes!(changes::changes))

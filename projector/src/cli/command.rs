@@ -12,6 +12,7 @@ use crate::review::audit::AuditArgs;
 use crate::review::diff::DiffArgs;
 use crate::review::gate::{ExpectCommand, GateArgs};
 use crate::settings::{ApplyArgs, DatabaseArgs};
+use crate::sources::SourceCommand;
 use chrono::NaiveDate;
 use clap::{Parser, Subcommand};
 use event_log::sequence::Sequence;
@@ -191,6 +192,9 @@ pub(crate) enum Command {
     /// List and change the source policy, which ranks sources
     #[command(subcommand)]
     Policy(PolicyCommand),
+    /// List the sources, and state their licences
+    #[command(subcommand)]
+    Source(SourceCommand),
     /// List, release and confirm quarantined rows, which no metric uses
     #[command(subcommand)]
     Quarantine(QuarantineCommand),

@@ -31,6 +31,7 @@ use crate::review::audit::{AuditArgs, AuditReport, audit_served};
 use crate::review::explain::{ExplainRequest, SecurityExplanation, explain_security, find_hidden_runs};
 use crate::review::{diff, effect, gate, quality};
 use crate::settings::{DatabaseArgs, LIVE_FACTS, ProjectorSettings};
+use crate::sources::run_source_command;
 use crate::{policy, report};
 
 /// Global options that some commands ignore. The help of these commands hides the options.
@@ -216,6 +217,7 @@ async fn execute_command(arguments: Arguments) -> anyhow::Result<ExitCode> {
             outln!("resumed: the projector applies the log again");
         }
         Command::Policy(command) => run_policy_command(&mut connect(&database).await?, command).await?,
+        Command::Source(command) => run_source_command(&connect(&database).await?, command).await?,
         Command::Quarantine(command) => run_quarantine(&mut connect(&database).await?, command).await?,
         Command::DeadLetters(command) => {
             run_dead_letter_command(&database, &connect(&database).await?, command).await?;

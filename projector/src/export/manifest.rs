@@ -35,8 +35,20 @@ pub struct ExportManifest {
     pub rules: BTreeMap<String, String>,
     /// Text that the operator gave as the reason for the generation's last promotion; `None` without a reason.
     pub note: Option<String>,
+    /// Securities without rows in the files; `None` if there are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub left_out: Option<LeftOut>,
     /// Exported tables with their files.
     pub tables: Vec<TableManifest>,
+}
+
+/// Securities that rest on sources which must not be redistributed.
+#[derive(Debug, Serialize)]
+pub struct LeftOut {
+    /// Names of these sources.
+    pub sources: Vec<String>,
+    /// Number of securities.
+    pub securities: usize,
 }
 
 /// Exported table.

@@ -8,6 +8,7 @@ mod file_writer;
 mod manifest;
 mod rows;
 
+use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::available_parallelism;
@@ -18,13 +19,13 @@ pub(crate) use column::{ColumnType, ParquetColumn};
 use event_log::sequence::Sequence;
 pub(crate) use file_writer::ParquetFileWriter;
 use file_writer::{ExportedFile, PartialFolder};
-pub use manifest::{ExportManifest, TableManifest};
+pub use manifest::{ExportManifest, LeftOut, TableManifest};
 use market::row::JsonColumn;
 use store::analysts::analyst_schema;
 use store::db::{self, generation_schema};
 use store::ids::GenerationId;
-use telemetry::Shutdown;
 use telemetry::report::Report;
+use telemetry::{Shutdown, counted};
 use tokio::task::JoinSet;
 use tokio_postgres::Client;
 
@@ -34,6 +35,7 @@ use crate::settings::{DatabaseArgs, LIVE_FACTS};
 const ACTIVE: &str = "select generation from active";
 const BEGIN: &str = include_str!("../../queries/export/begin.sql");
 const GENERATION: &str = include_str!("../../queries/export/generation.sql");
+const LEFT_OUT: &str = "select symbol, sources from control.left_out($1)";
 const SNAPSHOT: &str = "select pg_export_snapshot()";
 const SET_SEARCH_PATH: &str = "select set_config('search_path', $1, false)";
 
@@ -79,6 +81,12 @@ impl ExportManifest {
             let (bytes, files): (u64, _) = (files.iter().map(|part| part.bytes).sum(), files.len());
             report.add_fact(format!("{name:<13} {rows:>12} rows {files:>5} files {bytes:>14} bytes"));
         }
+        if let Some(LeftOut { sources, securities }) = &self.left_out {
+            let (securities, sources) = (counted(*securities, "security"), sources.join(", "));
+            report.add_fact(format!(
+                "left out: {securities} with rows of {sources}, whose licence forbids redistribution"
+            ));
+        }
         let (folder, version) = (folder.display(), &self.data_version);
         report.add_fact(format!("{folder} as {version}, method {}", self.method_version));
         report
@@ -98,21 +106,31 @@ async fn write_tables(
         None => client.query_one(ACTIVE, &[]).await?.try_get("generation")?,
     };
     let (mut manifest, years) = load_manifest(&client, id).await?;
+    let (mut left_out, mut sources) = (HashSet::new(), BTreeSet::new());
+    for row in client.query(LEFT_OUT, &[&id]).await? {
+        left_out.insert(row.try_get::<_, String>("symbol")?);
+        sources.extend(row.try_get::<_, Vec<String>>("sources")?);
+    }
+    if !left_out.is_empty() {
+        manifest.left_out =
+            Some(LeftOut { sources: sources.into_iter().collect(), securities: left_out.len() });
+    }
+    let left_out = Arc::new(left_out);
     let snapshot: String = client.query_one(SNAPSHOT, &[]).await?.try_get(0)?;
     let progress = Arc::new(Mutex::new(ProgressReport::new("written", "years of prices", years)));
     let readers = available_parallelism().map_or(1, |cores| i32::try_from(cores.get()).unwrap_or(1));
     for reader in 0..readers {
         let (database, snapshot, progress) = (database.clone(), snapshot.clone(), Arc::clone(&progress));
-        let folder = folder.to_owned();
+        let (folder, left_out) = (folder.to_owned(), Arc::clone(&left_out));
         reading.spawn(async move {
             let client = connect_reader(&database, id, &snapshot).await?;
             let wrote = || progress.lock().unwrap_or_else(PoisonError::into_inner).add(1);
-            rows::write_prices(&client, (reader, readers), &folder, wrote).await
+            rows::write_prices(&client, (reader, readers), &folder, &left_out, wrote).await
         });
     }
     client.execute(SET_SEARCH_PATH, &[&analyst_schema(id)]).await?;
     for table in rows::TABLES {
-        manifest.tables.push(rows::write_table(&client, table, folder).await?);
+        manifest.tables.push(rows::write_table(&client, table, folder, &left_out).await?);
     }
     let mut files: Vec<ExportedFile> = Vec::new();
     while let Some(read) = reading.join_next().await {
@@ -147,6 +165,7 @@ async fn load_manifest(client: &Client, id: GenerationId) -> anyhow::Result<(Exp
         method_version: row.try_get("method_version")?,
         rules,
         note: row.try_get("note")?,
+        left_out: None,
         tables: Vec::new(),
     };
     Ok((manifest, years.unsigned_abs()))

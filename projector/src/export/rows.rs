@@ -2,6 +2,7 @@
 //!
 //! Prices are unpacked, and written to one file per calendar year. Parallel readers divide the years among themselves.
 
+use std::collections::HashSet;
 use std::path::Path;
 use std::pin::pin;
 
@@ -45,21 +46,32 @@ pub(super) const TABLES: &[TableQuery] = tables![
     "sectors",
 ];
 
+/// Columns with the security of a row. Of holdings, the first one is the fund.
+const OWNERS: [&str; 2] = ["etf_symbol", "symbol"];
+
 /// Name of the query column with the year, if the rows are written to one folder per year. It is the first column.
 const PARTITION: &str = "partition";
 
-/// Exports a table of the generation that is first in the client's search path.
+/// Exports a table of the generation that is first in the client's search path, without the rows of securities in
+/// `left_out`.
 pub(super) async fn write_table(
     client: &Client,
     table: &TableQuery,
     folder: &Path,
+    left_out: &HashSet<String>,
 ) -> anyhow::Result<TableManifest> {
     let statement = client.prepare(table.statement).await?;
     let partitioned = statement.columns().first().is_some_and(|column| column.name() == PARTITION);
     let mut rows = pin!(client.query_raw(&statement, std::iter::empty::<&(dyn ToSql + Sync)>()).await?);
     let columns = || parquet_columns(table, &statement, partitioned);
     let mut files = TableFiles::new(table.name, folder);
+    let owner = statement.columns().iter().position(|column| OWNERS.contains(&column.name()));
     while let Some(row) = rows.try_next().await? {
+        if let Some(owner) = owner.filter(|_| !left_out.is_empty())
+            && left_out.contains(row.try_get::<_, &str>(owner)?)
+        {
+            continue;
+        }
         let year: Option<i32> = if partitioned { Some(row.try_get(0)?) } else { None };
         add_row(files.writer(year, columns)?, &row, usize::from(partitioned))?;
     }
@@ -115,17 +127,22 @@ pub(super) fn price_columns() -> Vec<ParquetColumn> {
 }
 
 /// Exports prices as reader number `reader` (from 0) of `readers` parallel readers. Calls `wrote` after each written
-/// year of a security.
+/// year of a security. Leaves out the securities in `left_out`.
 pub(super) async fn write_prices(
     client: &Client,
     (reader, readers): (i32, i32),
     folder: &Path,
+    left_out: &HashSet<String>,
     wrote: impl Fn(),
 ) -> anyhow::Result<Vec<ExportedFile>> {
     let parameters: [&(dyn ToSql + Sync); 2] = [&readers, &reader];
     let mut rows = pin!(client.query_raw(PRICES, parameters).await?);
     let mut files = TableFiles::new("prices", folder);
     while let Some(row) = rows.try_next().await? {
+        if left_out.contains(row.try_get::<_, &str>("symbol")?) {
+            wrote();
+            continue;
+        }
         let year: i32 = row.try_get("year")?;
         tokio::task::block_in_place(|| {
             add_year(files.writer(Some(year), || Ok(price_columns()))?, &row, year)

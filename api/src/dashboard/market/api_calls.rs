@@ -22,6 +22,7 @@ use crate::auth::tier::Tier;
 use crate::concurrency::tasks::{LowPriorityError, run_low_priority};
 use crate::parameters::MinVersion;
 use crate::read::QueryError;
+use crate::read::memory_tables::{LeftOut, RestrictedSecurities};
 use crate::render::icalendar::CalendarSource;
 
 /// Maximum size of a response body, in bytes.
@@ -59,6 +60,12 @@ pub(crate) enum MarketError {
     /// The plan of the reader does not include the call. The value is the API's message.
     #[error("{0}")]
     NotInPlan(String),
+    /// The security rests on a source that must not be redistributed. The value is its symbol.
+    #[error("the data of {0} is left out: the licence of a source forbids its redistribution")]
+    LeftOut(String),
+    /// A file may contain securities that pages leave out.
+    #[error("files need an API key, because the licence of a source forbids redistribution")]
+    NeedsKey,
     #[error("cannot build the page: {0}")]
     Unavailable(String),
 }
@@ -116,22 +123,64 @@ pub(crate) struct ApiCalls {
     data: Router,
     caller: Caller,
     versions: Arc<Mutex<BTreeSet<String>>>,
+    /// Securities that the responses leave out.
+    restricted: Arc<RestrictedSecurities>,
+    /// Canonical symbols of the securities that the responses so far left out.
+    left_out: Arc<Mutex<BTreeSet<String>>>,
 }
 
 impl ApiCalls {
-    pub(crate) fn new(data: Router, tier: Tier) -> Self {
-        Self { data, caller: Caller::Page(tier), versions: Arc::default() }
+    pub(crate) fn new(data: Router, tier: Tier, restricted: Arc<RestrictedSecurities>) -> Self {
+        Self::with_caller(data, Caller::Page(tier), restricted)
+    }
+
+    fn with_caller(data: Router, caller: Caller, restricted: Arc<RestrictedSecurities>) -> Self {
+        Self { data, caller, versions: Arc::default(), restricted, left_out: Arc::default() }
     }
 
     /// Client with the key of a feed, on behalf of the client that requested the feed.
     pub(crate) fn with_key(data: Router, authorization: HeaderValue, client: &Parts) -> Self {
         let context = RequestContext::from_extensions(&client.extensions).cloned();
-        Self { data, caller: Caller::Feed(authorization, context), versions: Arc::default() }
+        Self::with_caller(data, Caller::Feed(authorization, context), Arc::default())
     }
 
     /// True if all responses so far have the same data version.
     pub(crate) fn have_one_version(&self) -> bool {
         self.versions.lock().unwrap_or_else(PoisonError::into_inner).len() <= 1
+    }
+
+    /// True if responses may leave out securities.
+    pub(crate) fn is_restricted(&self) -> bool {
+        !self.restricted.is_empty()
+    }
+
+    /// Description of the securities that the responses so far left out; `None` without any.
+    pub(crate) fn left_out(&self) -> Option<LeftOut> {
+        self.restricted.describe(self.left_out.lock().unwrap_or_else(PoisonError::into_inner).clone())
+    }
+
+    /// Removes the rows of restricted securities from a response, on every level.
+    ///
+    /// # Errors
+    /// The response is about a restricted security.
+    pub(crate) fn leave_out(&self, answer: &mut Value) -> MarketResult<()> {
+        if self.restricted.is_empty() {
+            return Ok(());
+        }
+        let owner = |row: &Value| {
+            row["symbol"].as_str().filter(|symbol| self.restricted.contains(symbol)).map(str::to_owned)
+        };
+        let mut left_out = BTreeSet::new();
+        remove_rows(answer, &mut |row| {
+            let symbol = owner(row);
+            let is_restricted = symbol.is_some();
+            left_out.extend(symbol);
+            is_restricted
+        });
+        let about = owner(&answer["data"]);
+        left_out.extend(about.clone());
+        self.left_out.lock().unwrap_or_else(PoisonError::into_inner).extend(left_out);
+        about.map_or(Ok(()), |symbol| Err(MarketError::LeftOut(symbol)))
     }
 
     fn note_version(&self, version: Option<&str>) {
@@ -164,7 +213,13 @@ impl ApiCalls {
     ) -> MarketResult<(T, MinVersion)> {
         let response = self.respond(&with_parameter(target, "decimals=string")).await?;
         match response.status() {
-            StatusCode::OK => Self::parse(response).await,
+            StatusCode::OK if self.restricted.is_empty() => Self::parse(response).await,
+            StatusCode::OK => {
+                let (mut answer, version) = Self::parse(response).await?;
+                self.leave_out(&mut answer)?;
+                let answer = serde_json::from_value(answer);
+                Ok((answer.map_err(|error| MarketError::Unavailable(error.to_string()))?, version))
+            }
             _ => Err(Self::read_refusal(response).await?),
         }
     }
@@ -247,6 +302,18 @@ impl ApiCalls {
         // Boxed, because a page joins many calls in one future.
         let Ok(response) = Box::pin(self.data.clone().oneshot(request)).await;
         Ok(response)
+    }
+}
+
+/// Removes the rows that `is_restricted` selects from all lists in a value.
+fn remove_rows(value: &mut Value, is_restricted: &mut impl FnMut(&Value) -> bool) {
+    match value {
+        Value::Array(rows) => {
+            rows.retain(|row| !is_restricted(row));
+            rows.iter_mut().for_each(|row| remove_rows(row, is_restricted));
+        }
+        Value::Object(members) => members.values_mut().for_each(|member| remove_rows(member, is_restricted)),
+        _ => {}
     }
 }
 

@@ -221,7 +221,9 @@ fn calendar_url(symbols: &str) -> String {
 pub(crate) async fn show_file(reader: MarketReader) -> Response {
     let parameters = reader.parameters();
     let calendar = Calendar::Dividends(parameters.text("symbols"));
-    match calendar.respond(&reader.app, &reader.calls(), &reader.origin, None).await {
+    let respond =
+        async { calendar.respond(&reader.app, &reader.file_calls().await?, &reader.origin, None).await };
+    match respond.await {
         Ok(file) => file,
         Err(error) => reader.respond_error(error).await,
     }

@@ -5,6 +5,7 @@
 mod notices;
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use axum::body::Body;
 use axum::extract::rejection::PathRejection;
@@ -223,7 +224,7 @@ async fn show_portfolio(
     caller.headers.insert(header::AUTHORIZATION, bearer(&key)?);
     let admitted = Access::<Free, PortfolioParameters>::from_request_parts(&mut caller, &app).await?;
     let portfolio = find(&app, admitted.account_id, &name).await?;
-    let calls = ApiCalls::new(data, admitted.tier);
+    let calls = ApiCalls::new(data, admitted.tier, Arc::default());
     if !portfolio.transactions.is_empty() {
         return respond_received(&app, &caller, admitted.tier, &calls, portfolio, &file).await;
     }
@@ -257,9 +258,11 @@ async fn respond_received(
     let extension = if format == ResponseFormat::Csv { "csv" } else { "ics" };
     let call = format!("/v1/portfolio/dividends?format={extension}");
     let host = host_of(&origin_of(app, caller)).to_owned();
-    let version = app.projection.pin()?.version();
+    let generation = app.projection.pin()?;
+    let (version, licence_revision) = (generation.version(), generation.licences().revision);
     let target = format!("{host} {} {}", portfolio.edits, portfolio.transactions);
-    let etag = CacheKey { version, today: app.today(), format, tier: Some(tier), target }.etag(&version);
+    let etag = CacheKey { version, licence_revision, today: app.today(), format, tier: Some(tier), target }
+        .etag(&version);
     let source = CalendarSource { host, edits: portfolio.edits };
     let response = calls.respond_to_csv(&call, portfolio.transactions, source).await?;
     let content_type = response.headers().get(header::CONTENT_TYPE).cloned();

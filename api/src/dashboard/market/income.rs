@@ -56,7 +56,9 @@ pub(crate) async fn show_income(reader: MarketReader, request: Request) -> Respo
 pub(crate) async fn show_calendar(reader: MarketReader, body: Bytes) -> Response {
     let form = read_form(&body);
     let calendar = Calendar::Income { holdings: form.text("holdings"), edits: 0 };
-    match calendar.respond(&reader.app, &reader.calls(), &reader.origin, None).await {
+    let respond =
+        async { calendar.respond(&reader.app, &reader.file_calls().await?, &reader.origin, None).await };
+    match respond.await {
         Ok(file) => as_file(file, "income.ics"),
         Err(error) => reader.respond_error(error).await,
     }

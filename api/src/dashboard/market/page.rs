@@ -1,6 +1,8 @@
 //! Responses with rendered pages. A page is taken from the cache, or built from API responses that all have one data
 //! version.
 
+use std::sync::Arc;
+
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{Html, IntoResponse, Redirect, Response};
 use bytes::Bytes;
@@ -8,12 +10,14 @@ use maud::{Markup, html};
 use serde_json::Value;
 
 use crate::connection::request_id::current_request_id;
-use crate::dashboard::market::api_calls::{ApiCalls, MarketError, encode, with_parameter};
+use crate::dashboard::market::api_calls::{ApiCalls, MarketError, MarketResult, encode, with_parameter};
 use crate::dashboard::market::block::render_listings;
 use crate::dashboard::market::reader::MarketReader;
 use crate::dashboard::market::values::{rows_of, str_of};
 use crate::dashboard::view::layout::{Preview, Section, search_form, to_sentence};
+use crate::dashboard::view::numbers::format_count;
 use crate::parameters::ResponseFormat;
+use crate::read::memory_tables::LeftOut;
 use crate::render::cache::{CacheKey, CachedResponse};
 
 /// Maximum number of attempts to build a page. An attempt fails if its API responses have different data versions.
@@ -72,6 +76,7 @@ impl MarketReader {
         let generation = self.app.projection.pin()?;
         let key = CacheKey {
             version: generation.version(),
+            licence_revision: generation.licences().revision,
             today: self.app.today(),
             format: ResponseFormat::Json,
             tier: Some(self.tier),
@@ -97,18 +102,35 @@ impl MarketReader {
         let permit = self.renderer.renders.acquire().await;
         let _permit = permit.map_err(|error| MarketError::Unavailable(error.to_string()))?;
         for _ in 0..ATTEMPTS {
-            let calls = self.calls();
-            let content = build(calls.clone()).await?;
+            let calls = self.calls().await?;
+            let mut content = build(calls.clone()).await?;
             if calls.have_one_version() {
+                if let Some(left_out) = calls.left_out() {
+                    content.body = html! { (content.body) (render_left_out(&left_out)) };
+                }
                 return Ok(self.render(&content));
             }
         }
         Err(MarketError::Unavailable("the data changed during every attempt".to_owned()))
     }
 
-    /// Creates an in-process API client with the reader's tier.
-    pub(crate) fn calls(&self) -> ApiCalls {
-        ApiCalls::new(self.renderer.data.clone(), self.tier)
+    /// Creates an in-process API client with the reader's tier. For a reader without an account, it leaves out the
+    /// securities that must not be redistributed.
+    pub(crate) async fn calls(&self) -> MarketResult<ApiCalls> {
+        let restricted = match self.is_anonymous() {
+            true => self.app.memory_tables.restricted(&self.app.projection.pin()?).await?,
+            false => Arc::default(),
+        };
+        Ok(ApiCalls::new(self.renderer.data.clone(), self.tier, restricted))
+    }
+
+    /// Creates an in-process API client for files, which cannot leave out single securities.
+    ///
+    /// # Errors
+    /// Some securities must be left out.
+    pub(crate) async fn file_calls(&self) -> MarketResult<ApiCalls> {
+        let calls = self.calls().await?;
+        if calls.is_restricted() { Err(MarketError::NeedsKey) } else { Ok(calls) }
     }
 
     fn render(&self, content: &PageContent) -> String {
@@ -136,6 +158,14 @@ impl MarketReader {
             MarketError::NotInPlan(message) => {
                 (StatusCode::FORBIDDEN, "Not in this plan", to_sentence(&message))
             }
+            error @ (MarketError::LeftOut(_) | MarketError::NeedsKey) => {
+                let body = html! {
+                    h1 { "Left out" }
+                    p { (to_sentence(&error.to_string())) " " a href="/quality#sources" { "Sources and licences" } }
+                };
+                let page = self.lay_out("Left out", Section::Security, None, &body);
+                return (StatusCode::FORBIDDEN, Html(page)).into_response();
+            }
             MarketError::Unavailable(cause) => {
                 let request_id = current_request_id();
                 tracing::warn!(request_id = request_id.as_str(), %cause, "a market page is unavailable");
@@ -150,7 +180,8 @@ impl MarketReader {
 
     /// Responds with the rows of an API call as a CSV file. `refusal` is the message if the API refuses the call.
     pub(crate) async fn respond_csv(&self, call: &str, file: &str, refusal: &str) -> Response {
-        match self.calls().respond(&with_parameter(call, "format=csv")).await {
+        let respond = async { self.file_calls().await?.respond(&with_parameter(call, "format=csv")).await };
+        match respond.await {
             Ok(response) if response.status().is_success() => as_file(response, file),
             Ok(_) => self.respond_error(MarketError::Refused(refusal.to_owned())).await,
             Err(error) => self.respond_error(error).await,
@@ -185,6 +216,13 @@ impl MarketReader {
             }
         };
         (StatusCode::NOT_FOUND, Html(self.lay_out(&title, Section::Security, None, &body))).into_response()
+    }
+}
+
+/// Renders the securities that a page leaves out.
+fn render_left_out(LeftOut { sources, symbols }: &LeftOut) -> Markup {
+    html! {
+        p.notice { (format_count(symbols.len(), "security is", "securities are")) " left out: the licence of " (sources.join(", ")) " forbids redistribution. " a href="/quality#sources" { "Sources and licences" } }
     }
 }
 

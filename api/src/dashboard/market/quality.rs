@@ -3,22 +3,28 @@
 use axum::response::Response;
 use chrono::NaiveDate;
 use maud::{Markup, html};
+use serde_json::Value;
 
 use crate::auth::tier::years_before;
 use crate::dashboard::market::api_calls::encode;
+use crate::dashboard::market::block::Block;
 use crate::dashboard::market::page::PageContent;
 use crate::dashboard::market::reader::MarketReader;
-use crate::dashboard::market::values::{describe_flag, humanize, render_date};
+use crate::dashboard::market::values::{describe_flag, humanize, render_date, rows_of, str_of};
 use crate::dashboard::view::layout::{Number, Section, Text, data_table, stacked_table};
 use crate::dashboard::view::numbers::{format_count, format_grouped};
 use crate::read::memory_tables::{FeedCount, FlagCount, HeldRowCount, QualityTables};
 
+/// API call for the sources with their licences.
+const SOURCES: &str = "/v1/sources";
+
 pub(crate) async fn show_quality(reader: MarketReader) -> Response {
     let reader = &reader;
     reader
-        .respond("/quality".to_owned(), async |_| {
+        .respond("/quality".to_owned(), async |calls| {
             let generation = reader.app.projection.pin()?;
             let tables = reader.app.memory_tables.quality(&generation).await?;
+            let sources: Value = calls.data(SOURCES.to_owned()).await?;
             let first_day = years_before(reader.app.today(), reader.depth_years());
             Ok(PageContent {
                 title: "Quality of the data".to_owned(),
@@ -26,7 +32,11 @@ pub(crate) async fn show_quality(reader: MarketReader) -> Response {
                     .to_owned(),
                 canonical: "/quality".to_owned(),
                 section: Section::Quality,
-                body: render(&tables, generation.version().as_of, first_day),
+                body: html! {
+                    (render(&tables, generation.version().as_of, first_day))
+                    (Block { id: "sources", title: "Sources and licences", call: SOURCES, csv: "", body: render_sources(rows_of(&sources)) }.render())
+                    p.hint { "Operators run " code { "projector audit" } ", which names every case." }
+                },
             })
         })
         .await
@@ -57,7 +67,26 @@ fn render(tables: &QualityTables, as_of: Option<NaiveDate>, first_day: NaiveDate
         section.panel.block aria-labelledby="feeds" { h2 id="feeds" { "Dividends by feed" } (feed_table(&tables.feeds, first_day)) }
         section.panel.block aria-labelledby="held" { h2 id="held" { "Rows that no figure uses" } (held_table(&tables.held_rows)) }
         section.panel.block aria-labelledby="flags" { h2 id="flags" { "Unusual securities" } (flag_list(&tables.flags)) }
-        p.hint { "Operators run " code { "projector audit" } ", which names every case." }
+    }
+}
+
+/// Renders sources with their licences.
+pub(crate) fn render_sources(sources: &[Value]) -> Markup {
+    html! {
+        @if sources.is_empty() { p { "No rows are loaded." } } @else {
+            (stacked_table("Table: sources and licences", &[Text("Source"), Text("Rows"), Text("Licence"), Text("Attribution"), Text("Redistribution")], html! {
+                @for source in sources {
+                    @let licence = source["licence"].as_str().unwrap_or("not stated");
+                    tr {
+                        th scope="row" { (str_of(&source["source"])) }
+                        td data-label="Rows" { (rows_of(&source["kinds"]).iter().map(str_of).collect::<Vec<_>>().join(", ")) }
+                        td data-label="Licence" { @match source["url"].as_str() { Some(url) => a href=(url) rel="license" { (licence) }, None => (licence) } }
+                        td.words data-label="Attribution" { (source["attribution"].as_str().unwrap_or("–")) }
+                        td data-label="Redistribution" { @match source["redistribution"].as_bool() { Some(true) => "allowed", Some(false) => "not allowed", None => "–" } }
+                    }
+                }
+            }))
+        }
     }
 }
 

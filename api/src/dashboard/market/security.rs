@@ -23,6 +23,7 @@ use crate::dashboard::market::api_calls::{
 use crate::dashboard::market::block::{Block, render_currencies, render_listings};
 use crate::dashboard::market::chart::Close;
 use crate::dashboard::market::page::{PageContent, as_file};
+use crate::dashboard::market::quality::render_sources;
 use crate::dashboard::market::reader::MarketReader;
 use crate::dashboard::market::values::{
     Unit, exchange_name, format_value, humanize, render_value, rows_of, str_of,
@@ -53,6 +54,8 @@ struct Answers {
     growth: [Value; 2],
     /// Figures by quarter.
     by_quarter: Value,
+    /// Sources on which the security rests.
+    sources: Value,
     /// Compared securities; `None` if the reader compares nothing.
     compared: Option<Comparison>,
 }
@@ -91,20 +94,33 @@ pub(crate) async fn show_security(
 async fn read(calls: &ApiCalls, symbol: &str, choice: &PriceChoice) -> MarketResult<Answers> {
     let data = |block: SecurityBlock| calls.data::<Value>(block.call(symbol, choice));
     let cash = format!("{}&reinvest=false", SecurityBlock::Growth.call(symbol, choice));
-    let (profile, quote, metrics, dividends, splits, holders, closes, compared, reinvested, cash, by_quarter) =
-        try_join!(
-            data(SecurityBlock::Profile),
-            data(SecurityBlock::Quote),
-            data(SecurityBlock::Metrics),
-            data(SecurityBlock::Dividends),
-            data(SecurityBlock::Splits),
-            data(SecurityBlock::EtfHolders),
-            calls.data(SecurityBlock::Prices.call(symbol, choice)),
-            Comparison::read(calls, symbol, choice),
-            data(SecurityBlock::Growth),
-            calls.data::<Value>(cash),
-            data(SecurityBlock::ByQuarter),
-        )?;
+    let (
+        profile,
+        quote,
+        metrics,
+        dividends,
+        splits,
+        holders,
+        closes,
+        compared,
+        reinvested,
+        cash,
+        by_quarter,
+        sources,
+    ) = try_join!(
+        data(SecurityBlock::Profile),
+        data(SecurityBlock::Quote),
+        data(SecurityBlock::Metrics),
+        data(SecurityBlock::Dividends),
+        data(SecurityBlock::Splits),
+        data(SecurityBlock::EtfHolders),
+        calls.data(SecurityBlock::Prices.call(symbol, choice)),
+        Comparison::read(calls, symbol, choice),
+        data(SecurityBlock::Growth),
+        calls.data::<Value>(cash),
+        data(SecurityBlock::ByQuarter),
+        calls.data::<Value>(sources_call(symbol)),
+    )?;
     let holdings = match str_of(&profile["type"]) {
         "etf" => Some(data(SecurityBlock::Holdings).await?),
         _ => None,
@@ -121,6 +137,7 @@ async fn read(calls: &ApiCalls, symbol: &str, choice: &PriceChoice) -> MarketRes
         closes,
         growth,
         by_quarter,
+        sources,
         compared,
     })
 }
@@ -167,6 +184,7 @@ fn content(answers: &Answers, symbol: &str, choice: &PriceChoice, (depth, tier):
         @if !rows_of(&answers.splits).is_empty() {
             (Block { id: "splits", title: "Splits", call: &call(SecurityBlock::Splits), csv: &file(SecurityBlock::Splits), body: splits_table(rows_of(&answers.splits)) }.render())
         }
+        (Block { id: "sources", title: "Sources and licences", call: &sources_call(symbol), csv: "", body: render_sources(rows_of(&answers.sources)) }.render())
         (Block { id: "quality", title: "Quality of the data", call: &format!("{}?fields=flags,quarantined", call(SecurityBlock::Metrics)), csv: "", body: render_quality(&answers.profile, &answers.metrics) }.render())
     };
     PageContent {
@@ -176,6 +194,11 @@ fn content(answers: &Answers, symbol: &str, choice: &PriceChoice, (depth, tier):
         section: Section::Security,
         body,
     }
+}
+
+/// API call for the sources on which a security rests.
+fn sources_call(symbol: &str) -> String {
+    format!("/v1/sources?symbols={}", encode(symbol))
 }
 
 /// Renders the dividends, with a form that converts them to another currency.
@@ -309,7 +332,7 @@ async fn read_csv(
     let name = file.strip_suffix(".csv").ok_or_else(nothing)?;
     let choice = PriceChoice::read(&reader.parameters(), reader.app.today(), reader.depth_years());
     let block: SecurityBlock = name.parse().map_err(|_| nothing())?;
-    let calls = reader.calls();
+    let calls = reader.calls().await?;
     // Check that the symbol exists: some calls respond with an empty list for an unknown symbol.
     let profile = calls.json(&SecurityBlock::Profile.call(&symbol, &choice)).await;
     profile.map_err(|error| error.for_symbol(&symbol))?;

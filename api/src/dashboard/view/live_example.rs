@@ -13,8 +13,9 @@ use serde_json::{Value, json};
 use tower::ServiceExt;
 
 use crate::answer::InternalRequest;
-use crate::auth::tier::Tier;
+use crate::app::state::App;
 use crate::concurrency::refreshed::RefreshedValue;
+use crate::read::memory_tables::RestrictedSecurities;
 
 /// Maximum time for which a page waits for a refresh.
 const MAX_PAGE_WAIT: Duration = Duration::from_millis(500);
@@ -62,20 +63,27 @@ pub(crate) struct ApiExample {
 #[derive(Debug, Clone)]
 pub(crate) struct ExampleCache {
     data: Router,
-    /// Tier that determines how many years of history the metrics of the example have.
-    tier: Tier,
+    app: App,
     latest: RefreshedValue<ApiExample>,
 }
 
 impl ExampleCache {
-    pub(crate) fn new(data: Router, tier: Tier) -> Self {
-        Self { data, tier, latest: RefreshedValue::default() }
+    pub(crate) fn new(app: App, data: Router) -> Self {
+        Self { data, app, latest: RefreshedValue::default() }
     }
 
     /// Latest example; `None` before the first success.
     pub(crate) async fn latest_example(&self) -> Option<Arc<ApiExample>> {
         let example = self.clone();
-        self.latest.refreshed(MAX_PAGE_WAIT, || async move { example.find().await }).await
+        let shown = self.latest.refreshed(MAX_PAGE_WAIT, || async move { example.find().await }).await?;
+        let restricted = self.restricted().await?;
+        (!restricted.contains(&shown.symbol)).then_some(shown)
+    }
+
+    /// Securities that pages leave out; `None` if they cannot be read.
+    async fn restricted(&self) -> Option<Arc<RestrictedSecurities>> {
+        let generation = self.app.projection.pin().ok()?;
+        self.app.memory_tables.restricted(&generation).await.ok()
     }
 
     async fn find(&self) -> Option<ApiExample> {
@@ -96,7 +104,9 @@ impl ExampleCache {
     /// Finds the first candidate without findings and without quarantined rows.
     async fn presentable_symbol(&self) -> Option<String> {
         let payers = self.fetch_json(PAYERS).await?;
-        for symbol in payers["data"].as_array()?.iter().filter_map(|row| row["symbol"].as_str()) {
+        let restricted = self.restricted().await?;
+        let symbols = payers["data"].as_array()?.iter().filter_map(|row| row["symbol"].as_str());
+        for symbol in symbols.filter(|symbol| !restricted.contains(symbol)) {
             let call = format!("/v1/stocks/{}/metrics?fields=flags,quarantined", path_segment(symbol));
             let metrics = &self.fetch_json(&call).await?["data"];
             let has_quarantined_rows = metrics["quarantined"] != json!([]);
@@ -113,7 +123,7 @@ impl ExampleCache {
 
     async fn fetch(&self, path: &str) -> Option<String> {
         let mut request = Request::get(path).body(Body::empty()).ok()?;
-        request.extensions_mut().insert(InternalRequest(self.tier));
+        request.extensions_mut().insert(InternalRequest(self.app.settings.dashboard.pages_tier));
         let Ok(response) = self.data.clone().oneshot(request).await;
         let is_answered = response.status() == StatusCode::OK;
         let body = to_bytes(response.into_body(), BYTES).await.ok()?;

@@ -1,6 +1,7 @@
 //! In-memory tables for lists with arbitrary filters and sort keys, and for counts over all securities. Concurrent requests
 //! for a data version load its table once.
 
+mod left_out;
 mod list_table;
 mod near_symbols;
 mod quality;
@@ -14,6 +15,7 @@ use tokio::sync::OnceCell;
 
 use super::{QueryError, ServedGeneration, lookup};
 use crate::parameters::facets::{FacetIndex, FilterField};
+pub(crate) use left_out::{LeftOut, LicenceState, RestrictedSecurities};
 pub(crate) use list_table::{EtfTable, NameIndex, SearchNames, SecurityRow, StockTable};
 pub(crate) use near_symbols::NearSymbol;
 pub(crate) use quality::{FeedAge, FeedCount, FlagCount, HeldRowCount, QualityTables};
@@ -28,6 +30,7 @@ pub(crate) struct MemoryTables {
     etfs: VersionedCache<EtfTable>,
     facet_indexes: VersionedCache<FacetIndex>,
     quality: VersionedCache<QualityTables>,
+    restricted: VersionedCache<RestrictedSecurities>,
 }
 
 impl MemoryTables {
@@ -65,6 +68,18 @@ impl MemoryTables {
     ) -> Result<Arc<QualityTables>, QueryError> {
         self.quality.get(generation, QualityTables::load(generation)).await
     }
+
+    /// Securities that rest on a source which must not be redistributed, at the newest known data version of the
+    /// generation.
+    pub(crate) async fn restricted(
+        &self,
+        generation: &ServedGeneration,
+    ) -> Result<Arc<RestrictedSecurities>, QueryError> {
+        if !generation.licences().restricts {
+            return Ok(Arc::default());
+        }
+        self.restricted.get(generation, RestrictedSecurities::load(generation)).await
+    }
 }
 
 /// Reads the names that filters accept, in one statement.
@@ -83,8 +98,8 @@ async fn load_facet_index(generation: &ServedGeneration) -> Result<FacetIndex, Q
 /// previous version.
 const KEPT: usize = 2;
 
-/// Cache key of a data version: generation, log sequence and journal position.
-type VersionKey = (GenerationId, i64, JournalPosition);
+/// Cache key of a data version: generation, log sequence, journal position and state of the licences.
+type VersionKey = (GenerationId, i64, JournalPosition, LicenceState);
 type PendingLoad<T> = Arc<OnceCell<Result<Arc<T>, QueryError>>>;
 
 /// Cache with one value per data version. A value is loaded at its first use. The two values that were loaded last stay
@@ -107,7 +122,7 @@ impl<T> VersionedCache<T> {
         load: impl Future<Output = Result<T, QueryError>>,
     ) -> Result<Arc<T>, QueryError> {
         let version = generation.version();
-        self.at((generation.id, version.sequence, version.position), load).await
+        self.at((generation.id, version.sequence, version.position, generation.licences()), load).await
     }
 
     async fn at(

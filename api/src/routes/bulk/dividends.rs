@@ -104,6 +104,7 @@ async fn stream_dividends(
         depth: context.depth_without(asked.start_date),
         past: context.find_version(asked.knowledge.as_ref()).await?,
         known_at: context.known_at,
+        restricted: context.restricted().await?,
     };
     let by_symbol = |symbols: &[&str], rows: &[Row]| dividends_by_symbol(symbols, rows, filters.start);
     let of_past = |security: &PastSecurity| SymbolDividends::of_past(security, &filters, asked.per_symbol);

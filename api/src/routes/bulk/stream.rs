@@ -13,6 +13,7 @@ use utoipa::ToSchema;
 use crate::answer::{BodyWriter, FinishedBody, ResponseWriter};
 use crate::error::ApiError;
 use crate::parameters::{Output, ResponseFormat, SymbolList};
+use crate::read::memory_tables::{LeftOut, RestrictedSecurities};
 use crate::read::past_securities::{PastSecurity, PriceColumns};
 use crate::read::past_version::PastVersion;
 use crate::read::{DataVersion, QueryError, ServedGeneration, lookup};
@@ -56,6 +57,9 @@ pub(crate) struct BulkMeta {
     /// without a history.
     #[serde(skip_serializing_if = "Option::is_none")]
     depth: Option<Depth>,
+    /// Requested securities that rest on a source which must not be redistributed. Omitted if there are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    left_out: Option<LeftOut>,
 }
 
 /// A requested symbol without a row.
@@ -79,12 +83,23 @@ pub(crate) struct BulkSummary {
     returned: usize,
     /// Number of symbols without a row.
     failed: usize,
+    /// Number of securities that `meta.left_out` lists. Omitted if there are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    left_out: Option<usize>,
 }
 
 impl BulkMeta {
     /// Metadata of a response with `returned` rows. `missing` has the indexes of the missing symbols in the request.
-    fn new(asked: &BulkQuery<'_>, version: &DataVersion, returned: usize, mut missing: Vec<usize>) -> Self {
+    fn new(
+        asked: &BulkQuery<'_>,
+        version: &DataVersion,
+        returned: usize,
+        mut missing: Vec<usize>,
+        left_out: BTreeSet<String>,
+    ) -> Self {
         missing.sort_unstable();
+        let left_out = asked.restricted.describe(left_out);
+        let left_out_count = left_out.as_ref().map(|left_out| left_out.symbols.len());
         let error = |place: usize| {
             let symbol = asked.symbols.0[place].text.clone();
             let error = format!("No stock with symbol {symbol}");
@@ -99,8 +114,14 @@ impl BulkMeta {
             data_version: version.to_string(),
             known_at: asked.known_at,
             errors,
-            summary: BulkSummary { requested: returned + failed, returned, failed },
+            summary: BulkSummary {
+                requested: returned + failed + left_out_count.unwrap_or_default(),
+                returned,
+                failed,
+                left_out: left_out_count,
+            },
             depth: asked.depth,
+            left_out,
         }
     }
 }
@@ -120,6 +141,7 @@ pub(super) struct BulkQuery<'a> {
     pub(super) past: Option<Arc<PastVersion>>,
     /// Instant in the parameter `known_at`; `None` if absent.
     pub(super) known_at: Option<DateTime<Utc>>,
+    pub(super) restricted: Arc<RestrictedSecurities>,
 }
 
 /// Body of a response in progress.
@@ -132,6 +154,8 @@ struct BulkBody<'a, T> {
     seen: HashSet<String>,
     /// Indexes of the missing symbols in the request. A symbol is missing if the response has no row for it.
     missing: Vec<usize>,
+    /// Canonical symbols of the securities that the response leaves out.
+    left_out: BTreeSet<String>,
     returned: usize,
 }
 
@@ -144,7 +168,8 @@ impl<'a, T: Serialize> BulkBody<'a, T> {
     ) -> Result<Self, ApiError> {
         let mut body = outlet.begin(version);
         body.write(rows::list_opening(asked.output)?)?;
-        Ok(Self { asked, render, version, body, seen: HashSet::new(), missing: vec![], returned: 0 })
+        let (seen, left_out) = Default::default();
+        Ok(Self { asked, render, version, body, seen, missing: vec![], left_out, returned: 0 })
     }
 
     /// Writes the rows of the requested symbols from the index `first` on. `canonical` has the canonical symbol of each
@@ -157,6 +182,10 @@ impl<'a, T: Serialize> BulkBody<'a, T> {
     ) -> Result<(), ApiError> {
         let mut ordered = Vec::with_capacity(canonical.len());
         for (canonical, place) in canonical.into_iter().zip(first..) {
+            if let Some(symbol) = canonical.as_ref().filter(|symbol| self.asked.restricted.contains(symbol)) {
+                self.left_out.insert(symbol.clone());
+                continue;
+            }
             match canonical.as_ref().and_then(|symbol| rows.remove(symbol)) {
                 Some(row) => ordered.push(row),
                 // A security that the request lists in two spellings is returned once.
@@ -174,7 +203,7 @@ impl<'a, T: Serialize> BulkBody<'a, T> {
     }
 
     fn finish(mut self) -> Result<FinishedBody, ApiError> {
-        let meta = BulkMeta::new(self.asked, &self.version, self.returned, self.missing);
+        let meta = BulkMeta::new(self.asked, &self.version, self.returned, self.missing, self.left_out);
         self.body.write(rows::list_closing(self.asked.output, &meta)?)?;
         Ok(self.body.finish(None)?)
     }

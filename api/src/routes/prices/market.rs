@@ -3,7 +3,7 @@
 //! Securities are read in batches, in symbol order, and written until the page is full. Memory therefore contains only
 //! one batch, and the bytes of the response that the client has not received yet.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -23,6 +23,7 @@ use crate::parameters::{
 };
 use crate::read::DataVersion;
 use crate::read::lookup::{self, ResolvedSymbols};
+use crate::read::memory_tables::{LeftOut, RestrictedSecurities};
 use crate::read::past_securities::PriceColumns;
 use crate::read::past_version::PastVersion;
 use crate::render::body_channel::Disconnected;
@@ -133,6 +134,10 @@ pub(crate) struct MarketPricesMeta {
     end_date: Option<NaiveDate>,
     /// Adjustment of the prices: raw, split, spin_off, dividend, all, or the list `spin_off,dividend`.
     adjustment: &'static str,
+    /// Securities with bars in the range that rest on a source which must not be redistributed. Omitted if this page
+    /// passes none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    left_out: Option<LeftOut>,
 }
 
 endpoint! {
@@ -161,7 +166,7 @@ async fn page(
         drop(client);
         return past_page(&context, outlet, &past).await;
     }
-    let mut filled = PageBuilder::new(asked, outlet.begin(version))?;
+    let mut filled = PageBuilder::new(asked, outlet.begin(version), context.restricted().await?)?;
     loop {
         let exhausted = batch.len() < usize::from(BATCH);
         // The last security of a full batch is not written with this batch. The next batch begins with it.
@@ -204,7 +209,7 @@ async fn past_page(
             }
         }
     }
-    let mut filled = PageBuilder::new(asked, outlet.begin(past.version()))?;
+    let mut filled = PageBuilder::new(asked, outlet.begin(past.version()), context.restricted().await?)?;
     let from = asked.page.after_value(0).unwrap_or_default();
     for series in series.values().filter(|series| series.symbol.as_str() >= from) {
         if filled.more {
@@ -229,7 +234,9 @@ fn finish(
     list.known_at = context.known_at;
     list.set_missing(missing);
     let (start_date, end_date) = (asked.first().or(version.as_of), asked.last().or(version.as_of));
-    let meta = MarketPricesMeta { list, start_date, end_date, adjustment: adjustment_text(asked.adjustment) };
+    let left_out = filled.restricted.describe(filled.left_out);
+    let adjustment = adjustment_text(asked.adjustment);
+    let meta = MarketPricesMeta { list, start_date, end_date, adjustment, left_out };
     let mut body = filled.body;
     body.write(rows::list_closing(&asked.output, &meta)?)?;
     Ok(body.finish(next_cursor)?)
@@ -264,13 +271,21 @@ struct PageBuilder {
     last: Option<[Option<String>; 2]>,
     /// True if at least one row did not fit on the page.
     more: bool,
+    restricted: Arc<RestrictedSecurities>,
+    /// Securities that the page leaves out.
+    left_out: BTreeSet<String>,
 }
 
 impl PageBuilder {
-    fn new(asked: &MarketPricesParameters, mut body: BodyWriter) -> Result<Self, ApiError> {
+    fn new(
+        asked: &MarketPricesParameters,
+        mut body: BodyWriter,
+        restricted: Arc<RestrictedSecurities>,
+    ) -> Result<Self, ApiError> {
         body.write(rows::list_opening(&asked.output)?)?;
         let encoder = price_encoder(&asked.output);
-        Ok(Self { encoder, body, count: 0, limit: asked.page.row_limit(), last: None, more: false })
+        let (limit, left_out) = (asked.page.row_limit(), BTreeSet::new());
+        Ok(Self { encoder, body, count: 0, limit, last: None, more: false, restricted, left_out })
     }
 
     /// Adds bars of a security, up to the page limit. Only bars within the requested range and after the cursor are
@@ -281,6 +296,10 @@ impl PageBuilder {
         series: &SecurityPrices,
     ) -> Result<(), Disconnected> {
         let mut sessions = sessions(asked, series);
+        if !sessions.is_empty() && self.restricted.contains(&series.symbol) {
+            self.left_out.insert(series.symbol.clone());
+            return Ok(());
+        }
         let room = self.limit - self.count;
         self.more |= sessions.len() > room;
         sessions.end = sessions.end.min(sessions.start + room);

@@ -175,7 +175,8 @@ async fn render_dividends(context: HandlerContext<DividendsParameters>) -> Resul
         other_days: OtherDateRanges::default(),
     };
     match select_records(&context, query, |row| filters.accept(row)).await? {
-        Records::Page(page) => {
+        Records::Page(mut page) => {
+            page.meta.sources = Some(page.rows.iter().map(|row| row.source.clone()).collect());
             render_dividend_page(&context.generation, asked.currency.as_deref(), &asked.output, page).await
         }
         Records::Rendered(changes) => Ok(changes),

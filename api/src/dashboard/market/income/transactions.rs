@@ -118,7 +118,7 @@ async fn show_calendar(reader: MarketReader, request: Request) -> Response {
 async fn show_file(reader: MarketReader, request: Request, format: &str) -> Response {
     let respond = async {
         let entry = Entry::read(request, &reader.app).await?;
-        entry.respond(&reader.calls(), &format!("format={format}"), &reader.origin).await
+        entry.respond(&reader.file_calls().await?, &format!("format={format}"), &reader.origin).await
     };
     match respond.await {
         Ok(file) => as_file(file, &format!("dividends.{format}")),
@@ -128,7 +128,7 @@ async fn show_file(reader: MarketReader, request: Request, format: &str) -> Resp
 
 async fn build(calls: ApiCalls, entry: &Entry, reader: &MarketReader) -> MarketResult<PageContent> {
     let option = format!("decimals=string&fields={FIELDS}");
-    let answer: Value = match entry.respond(&calls, &option, &reader.origin).await {
+    let mut answer: Value = match entry.respond(&calls, &option, &reader.origin).await {
         Ok(response) => ApiCalls::parse(response).await?.0,
         Err(MarketError::Refused(mistake) | MarketError::NotInPlan(mistake)) => {
             return Ok(page(form(entry, error_message(Some(&mistake)))));
@@ -139,6 +139,7 @@ async fn build(calls: ApiCalls, entry: &Entry, reader: &MarketReader) -> MarketR
         }
         Err(error) => return Err(error),
     };
+    calls.leave_out(&mut answer)?;
     Ok(page(html! {
         (heading(true))
         section.panel aria-label="Transactions" { details { summary { "Change the transactions, the currency or the tax" } (render_form(entry)) } }
