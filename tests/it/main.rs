@@ -69,6 +69,7 @@ mod methods;
 mod metrics;
 mod mirrored_log;
 mod mixed_folders;
+mod monthly_quality;
 mod notices;
 mod nul_characters;
 mod overlay;

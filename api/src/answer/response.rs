@@ -62,8 +62,9 @@ pub(super) fn prepare_handler<G: RequiredTier, P: Parameters>(
     } = access;
     let generation = generation.map_err(|error| ApiError::from(error).into_response())?;
     let version = generation.version();
-    let (licence_revision, tier_of_key) = (generation.licences().revision, P::TIER_MATTERS.then_some(tier));
-    let key = CacheKey { version, licence_revision, today, format, tier: tier_of_key, target };
+    let (control_revision, tier_of_key) =
+        (generation.control_state().revision, P::TIER_MATTERS.then_some(tier));
+    let key = CacheKey { version, control_revision, today, format, tier: tier_of_key, target };
     if if_none_match.is_some() && !P::IS_PRIVATE {
         let etag = key.etag(&version);
         if matches_etag(if_none_match.as_ref(), &etag, false) {

@@ -15,7 +15,7 @@ use tokio::sync::futures::Notified;
 use tokio::time::{Instant, timeout_at};
 
 use super::lookup::run_query;
-use super::memory_tables::LicenceState;
+use super::memory_tables::ControlState;
 use super::read_source::{ConnectionSettings, ReadSource, SharedReadState};
 use super::{DataVersion, QueryError, ServedGeneration};
 use crate::concurrency::tasks::BackgroundTasks;
@@ -220,6 +220,6 @@ async fn learn_version(generation: &ServedGeneration) -> Result<(), QueryError> 
     let row = rows.first().ok_or(QueryError::Unversioned(generation.id))?;
     generation.record_known_version(DataVersion::from_row(row)?);
     generation.set_served_rules(ServedRules::from_row(row)?);
-    generation.set_licences(LicenceState::from_row(row)?);
+    generation.set_control_state(ControlState::from_row(row)?);
     Ok(())
 }

@@ -267,7 +267,7 @@ impl ReadSource {
         let version = DataVersion::from_row(&row)?;
         generation.record_known_version(version);
         generation.set_served_rules(ServedRules::from_row(&row)?);
-        generation.set_licences(LicenceState::from_row(&row)?);
+        generation.set_control_state(ControlState::from_row(&row)?);
         self.record_position(shared, version.position.0, followed.is_none());
         if let Some(generation) = opened {
             tracing::info!(generation = id.0, %version, replica = !self.is_primary, "serving");

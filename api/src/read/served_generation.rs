@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::QueryError;
 use super::data_version::DataVersion;
-use super::memory_tables::LicenceState;
+use super::memory_tables::ControlState;
 use super::past_securities::{self, BenchmarkCache, MAX_BENCHMARKS, PastSecurityCache, RecordBatches};
 use crate::concurrency::tasks::{BackgroundTasks, gather};
 use crate::metrics::PoolUse;
@@ -32,7 +32,7 @@ pub(crate) struct ServedGeneration {
     /// Greatest journal position that this instance has returned in a response.
     answered: Arc<AtomicI64>,
     served_rules: RwLock<Arc<ServedRules>>,
-    licences: Arc<RwLock<LicenceState>>,
+    control_state: Arc<RwLock<ControlState>>,
     pub(crate) past_benchmarks: Arc<BenchmarkCache>,
     pub(crate) past_securities: Arc<PastSecurityCache>,
     pub(crate) record_batches: Arc<RecordBatches>,
@@ -59,7 +59,7 @@ impl ServedGeneration {
             is_repeated: false,
         };
         let (version, unresponsive) = (Arc::new(RwLock::new(unknown)), CancellationToken::new());
-        let licences = Arc::default();
+        let control_state = Arc::default();
         let past_benchmarks = Arc::new(BenchmarkCache::new(MAX_BENCHMARKS));
         let past_securities = Arc::new(past_securities::new_cache());
         let record_batches = RecordBatches::new();
@@ -71,7 +71,7 @@ impl ServedGeneration {
                 version: Arc::clone(&version),
                 answered: Arc::clone(answered),
                 served_rules: RwLock::default(),
-                licences: Arc::clone(&licences),
+                control_state: Arc::clone(&control_state),
                 past_benchmarks: Arc::clone(&past_benchmarks),
                 past_securities: Arc::clone(&past_securities),
                 record_batches: Arc::clone(&record_batches),
@@ -150,13 +150,13 @@ impl ServedGeneration {
         *self.served_rules.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(rules);
     }
 
-    /// Newest known state of the licences.
-    pub(crate) fn licences(&self) -> LicenceState {
-        *self.licences.read().unwrap_or_else(PoisonError::into_inner)
+    /// Newest known state of the control tables.
+    pub(crate) fn control_state(&self) -> ControlState {
+        *self.control_state.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn set_licences(&self, licences: LicenceState) {
-        *self.licences.write().unwrap_or_else(PoisonError::into_inner) = licences;
+    pub(super) fn set_control_state(&self, control_state: ControlState) {
+        *self.control_state.write().unwrap_or_else(PoisonError::into_inner) = control_state;
     }
 
     /// Newest known data version of the generation.

@@ -25,8 +25,8 @@ const ANSWERS: usize = 1 << 16;
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct CacheKey {
     pub(crate) version: DataVersion,
-    /// Revision of the licences, which decide what a response leaves out.
-    pub(crate) licence_revision: i64,
+    /// Revision of the control tables, such as the licences, which decide what a response leaves out.
+    pub(crate) control_revision: i64,
     pub(crate) today: NaiveDate,
     pub(crate) format: ResponseFormat,
     /// Tier of the client; `None` if the response is the same for all tiers.
@@ -43,7 +43,7 @@ impl CacheKey {
         hasher.update(&version.generation.0.to_le_bytes());
         hasher.update(&version.sequence.to_le_bytes());
         hasher.update(&version.position.0.to_le_bytes());
-        hasher.update(&self.licence_revision.to_le_bytes());
+        hasher.update(&self.control_revision.to_le_bytes());
         hasher.update(&chrono::Datelike::num_days_from_ce(&self.today).to_le_bytes());
         let tier = self.tier.map_or(0, |tier| tier as u8 + 1);
         hasher.update(&[self.format as u8, tier]);
@@ -138,7 +138,7 @@ mod tests {
         let today = NaiveDate::from_ymd_opt(2024, 6, 28).expect("a day");
         CacheKey {
             version,
-            licence_revision: 0,
+            control_revision: 0,
             today,
             format: ResponseFormat::Json,
             tier: None,

@@ -14,6 +14,7 @@ pub(crate) mod openapi;
 mod past;
 pub(crate) mod portfolio;
 pub(crate) mod prices;
+pub(crate) mod quality;
 pub(crate) mod screeners;
 pub(crate) mod search;
 pub(crate) mod sectors;

@@ -19,7 +19,7 @@ use crate::error::ApiError;
 use crate::parameters::{MIN_VERSION_HEADER, UnroutedParameters};
 use crate::routes::{
     bulk, changes, compare, dividend_calendar, dividend_history, etfs, health, openapi, portfolio, prices,
-    screeners, search, sectors, sources, split_calendar, status, stocks,
+    quality, screeners, search, sectors, sources, split_calendar, status, stocks,
 };
 use crate::{dashboard, mcp};
 
@@ -81,6 +81,7 @@ fn documented() -> OpenApiRouter<App> {
         .routes(routes!(sectors::list))
         .routes(routes!(sectors::detail))
         .routes(routes!(sources::sources))
+        .routes(routes!(quality::quality))
         .routes(routes!(portfolio::income))
         .routes(routes!(portfolio::received::dividends))
         .routes(routes!(changes::changes))

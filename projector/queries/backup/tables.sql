@@ -1,10 +1,10 @@
 -- Tables of the backup in schema $1, each after the tables it references: the logged tables of accounts, the source
--- policy, the expectations and the measured loads, the licences, and the served versions.
+-- policy, the expectations and measured loads, the licences, the monthly quality, and the served versions.
 with recursive kept as (
   select c.oid from pg_class c
   where c.relkind in ('r', 'p') and c.relpersistence = 'p' and not c.relispartition
     and c.relnamespace = $1::text::regnamespace
-    and (c.relnamespace = 'accounts'::regnamespace or c.oid = any ('{control.source_policy, control.expectations, control.measured_loads, control.source_licences, control.version_inputs, control.versions, control.factor_changes}'::regclass[]))
+    and (c.relnamespace = 'accounts'::regnamespace or c.oid = any ('{control.source_policy, control.expectations, control.measured_loads, control.source_licences, control.quality_months, control.version_inputs, control.versions, control.factor_changes}'::regclass[]))
 ), depths as (
   select oid, 0 as depth from kept
   union

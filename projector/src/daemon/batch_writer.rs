@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use async_nats::jetstream::stream::Stream;
+use chrono::NaiveDate;
 use event_log::message::LogMessage;
 use event_log::sequence::Sequence;
 use market::symbol::Symbol;
@@ -41,6 +42,14 @@ const MAX_DERIVE_DELAY: Duration = Duration::from_secs(60);
 /// Factor that limits the cost of derivations during a backlog. The time between two derivations is at least this
 /// factor times the duration of the previous derivation.
 const DERIVE_COST_FACTOR: u32 = 4;
+
+/// State of the control tables between two batches.
+pub(crate) struct Attention {
+    /// True if the operator has paused the projector.
+    pub(crate) paused: bool,
+    /// Month whose quality is to be measured; `None` if it was measured.
+    pub(crate) month: Option<NaiveDate>,
+}
 
 /// Writer of batches under one lease. It must be dropped after an error, because its caches may contain uncommitted
 /// state.
@@ -94,19 +103,19 @@ impl<'a> BatchWriter<'a> {
         }
     }
 
-    /// Derives the read tables if a policy change or a dead-letter retry has requested a derivation. If the projector
-    /// is paused, derives nothing and returns `true`.
+    /// Derives the read tables if a policy change or a dead-letter retry has requested a derivation, unless the
+    /// projector is paused.
     pub(crate) async fn derive_on_request(
         &mut self,
         client: &mut Client,
         sequence: Sequence,
-    ) -> Result<bool, RunError> {
+    ) -> Result<Attention, RunError> {
         let row = client.query_one(ATTENTION, &[&self.lease.fact_set]).await?;
         let (paused, dirty): (bool, bool) = (row.try_get("paused")?, row.try_get("dirty")?);
         if dirty && !paused {
             self.write_batch(client, &MessageBatch::default(), sequence).await?;
         }
-        Ok(paused)
+        Ok(Attention { paused, month: row.try_get("month")? })
     }
 
     /// Adds rows that an older program version did not store: dividend years of sources, and links between symbols.

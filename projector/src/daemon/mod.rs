@@ -4,4 +4,5 @@
 pub(crate) mod batch_writer;
 pub mod lease;
 mod log_identity;
+mod monthly_quality;
 pub mod run;

@@ -21,9 +21,10 @@ use tokio_util::sync::CancellationToken;
 use tracing::{Instrument, Span};
 
 use crate::apply::consumer::{LogReader, MessageBatch};
-use crate::daemon::batch_writer::BatchWriter;
+use crate::daemon::batch_writer::{Attention, BatchWriter};
 use crate::daemon::lease::{self, Lease};
 use crate::daemon::log_identity::{check_log, check_position, connect_count};
+use crate::daemon::monthly_quality::MonthlyQuality;
 use crate::error::RunError;
 use crate::monitoring::metrics::ProjectorMetrics;
 use crate::settings::{LIVE_FACTS, ProjectorSettings};
@@ -312,11 +313,14 @@ async fn apply_batches(
     let mut reader = LogReader::open(&context, &stream, sequence, settings.applying.batch_bytes).await?;
     let (mut message, mut connects) = (lease.message.clone(), connect_count(&context));
     check_position(&context, settings, sequence, message.as_deref()).await?;
+    let mut quality = MonthlyQuality::new(settings.database.review_config(&lease.fact_set)?);
     loop {
+        let Attention { paused, month } = writer.derive_on_request(client, sequence).await?;
+        quality.start(month);
         if end.is_some_and(|end| sequence >= end) {
+            quality.finish().await;
             return Ok(());
         }
-        let paused = writer.derive_on_request(client, sequence).await?;
         if paused {
             metrics.record_progress(&lease.fact_set);
         }

@@ -64,3 +64,33 @@ grant select on control.licences to dds_projector;
 grant select on control.source_licences, control.licences to dds_api;
 revoke execute on function control.security_sources, control.left_out, control.loaded_sources from public;
 grant execute on function control.security_sources, control.left_out, control.loaded_sources to dds_projector, dds_api;
+
+create table control.quality_months (
+  month date not null,
+  source text not null,
+  as_of date not null,
+  position bigint not null,
+  rows bigint not null,
+  coverage json not null,
+  agreeing bigint,
+  ex_dates bigint,
+  corrected bigint not null,
+  cancelled bigint not null,
+  declared bigint not null,
+  lag_median_days numeric,
+  lag_p95_days numeric,
+  measured_at timestamptz not null default clock_timestamp(),
+  primary key (month, source)
+);
+comment on table control.quality_months is 'quality of each source by month, measured once, when the market date has passed into the next month';
+comment on column control.quality_months.month is 'first day of the month';
+comment on column control.quality_months.as_of is 'market date of the measurement';
+comment on column control.quality_months.position is 'position of the journal up to which the events of dividends are counted, since the position of the month before';
+comment on column control.quality_months.rows is 'loaded rows, from the first load on';
+comment on column control.quality_months.coverage is 'by type of security: active securities, and those with a row of the source';
+comment on column control.quality_months.agreeing is 'ex-dates on which the adjusted closes of the source agree with the computed factor (R40); null: it has no adjusted closes';
+comment on column control.quality_months.declared is 'dividends whose lag was measured';
+comment on column control.quality_months.lag_median_days is 'from the begin of the declaration date in New York to the publication of the dividend';
+
+grant select, insert on control.quality_months to dds_projector;
+grant select on control.quality_months to dds_api;

@@ -259,9 +259,9 @@ async fn respond_received(
     let call = format!("/v1/portfolio/dividends?format={extension}");
     let host = host_of(&origin_of(app, caller)).to_owned();
     let generation = app.projection.pin()?;
-    let (version, licence_revision) = (generation.version(), generation.licences().revision);
+    let (version, control_revision) = (generation.version(), generation.control_state().revision);
     let target = format!("{host} {} {}", portfolio.edits, portfolio.transactions);
-    let etag = CacheKey { version, licence_revision, today: app.today(), format, tier: Some(tier), target }
+    let etag = CacheKey { version, control_revision, today: app.today(), format, tier: Some(tier), target }
         .etag(&version);
     let source = CalendarSource { host, edits: portfolio.edits };
     let response = calls.respond_to_csv(&call, portfolio.transactions, source).await?;

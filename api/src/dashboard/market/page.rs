@@ -76,7 +76,7 @@ impl MarketReader {
         let generation = self.app.projection.pin()?;
         let key = CacheKey {
             version: generation.version(),
-            licence_revision: generation.licences().revision,
+            control_revision: generation.control_state().revision,
             today: self.app.today(),
             format: ResponseFormat::Json,
             tier: Some(self.tier),

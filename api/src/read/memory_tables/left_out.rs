@@ -10,19 +10,20 @@ use crate::read::{QueryError, ServedGeneration, lookup};
 
 const LEFT_OUT: &str = include_str!("../../../queries/sources/left_out.sql");
 
-/// State of the licences, as read with the data version.
+/// State of the tables of `control` that responses show, as read with the data version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub(crate) struct LicenceState {
-    /// Number of licences that were stated so far. A cached response has one revision.
+pub(crate) struct ControlState {
+    /// Number of their rows: stated licences and measured months. Both are append-only. A cached response has one
+    /// revision.
     pub(crate) revision: i64,
     /// True if at least one source must not be redistributed.
     pub(crate) restricts: bool,
 }
 
-impl LicenceState {
-    /// Reads the columns `licence_revision` and `restricts`.
+impl ControlState {
+    /// Reads the columns `control_revision` and `restricts`.
     pub(crate) fn from_row(row: &tokio_postgres::Row) -> Result<Self, tokio_postgres::Error> {
-        Ok(Self { revision: row.try_get("licence_revision")?, restricts: row.try_get("restricts")? })
+        Ok(Self { revision: row.try_get("control_revision")?, restricts: row.try_get("restricts")? })
     }
 }
 

@@ -15,7 +15,7 @@ use tokio::sync::OnceCell;
 
 use super::{QueryError, ServedGeneration, lookup};
 use crate::parameters::facets::{FacetIndex, FilterField};
-pub(crate) use left_out::{LeftOut, LicenceState, RestrictedSecurities};
+pub(crate) use left_out::{ControlState, LeftOut, RestrictedSecurities};
 pub(crate) use list_table::{EtfTable, NameIndex, SearchNames, SecurityRow, StockTable};
 pub(crate) use near_symbols::NearSymbol;
 pub(crate) use quality::{FeedAge, FeedCount, FlagCount, HeldRowCount, QualityTables};
@@ -75,7 +75,7 @@ impl MemoryTables {
         &self,
         generation: &ServedGeneration,
     ) -> Result<Arc<RestrictedSecurities>, QueryError> {
-        if !generation.licences().restricts {
+        if !generation.control_state().restricts {
             return Ok(Arc::default());
         }
         self.restricted.get(generation, RestrictedSecurities::load(generation)).await
@@ -98,8 +98,8 @@ async fn load_facet_index(generation: &ServedGeneration) -> Result<FacetIndex, Q
 /// previous version.
 const KEPT: usize = 2;
 
-/// Cache key of a data version: generation, log sequence, journal position and state of the licences.
-type VersionKey = (GenerationId, i64, JournalPosition, LicenceState);
+/// Cache key of a data version: generation, log sequence, journal position and state of the control tables.
+type VersionKey = (GenerationId, i64, JournalPosition, ControlState);
 type PendingLoad<T> = Arc<OnceCell<Result<Arc<T>, QueryError>>>;
 
 /// Cache with one value per data version. A value is loaded at its first use. The two values that were loaded last stay
@@ -122,7 +122,7 @@ impl<T> VersionedCache<T> {
         load: impl Future<Output = Result<T, QueryError>>,
     ) -> Result<Arc<T>, QueryError> {
         let version = generation.version();
-        self.at((generation.id, version.sequence, version.position, generation.licences()), load).await
+        self.at((generation.id, version.sequence, version.position, generation.control_state()), load).await
     }
 
     async fn at(

@@ -5,6 +5,7 @@
 
 mod conflicts;
 mod coverage;
+mod month;
 mod result;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -27,6 +28,7 @@ use conflicts::{IsolatedRows, compare_securities, count_conflicts, judge, source
 use coverage::{SessionDays, add_coverage, add_security};
 use result::{BySource, SourceQuality};
 
+pub(crate) use month::store_month;
 pub(crate) use result::QualityReport;
 
 const IDENTITIES: &str = "select identity from identities order by symbol";

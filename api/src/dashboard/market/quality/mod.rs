@@ -1,4 +1,7 @@
-//! `/quality`: quality of the data of all securities: coverage, quarantined rows by feed and reason, and flags.
+//! `/quality`: quality of the data of all securities: coverage, quarantined rows by feed and reason, flags, quality by
+//! month, and licences of the sources.
+
+mod months;
 
 use axum::response::Response;
 use chrono::NaiveDate;
@@ -14,9 +17,12 @@ use crate::dashboard::market::values::{describe_flag, humanize, render_date, row
 use crate::dashboard::view::layout::{Number, Section, Text, data_table, stacked_table};
 use crate::dashboard::view::numbers::{format_count, format_grouped};
 use crate::read::memory_tables::{FeedCount, FlagCount, HeldRowCount, QualityTables};
+use months::render_months;
 
 /// API call for the sources with their licences.
 const SOURCES: &str = "/v1/sources";
+/// API call for the quality by month, of at most as many rows as the page shows.
+const MONTHS: &str = "/v1/quality?limit=200";
 
 pub(crate) async fn show_quality(reader: MarketReader) -> Response {
     let reader = &reader;
@@ -25,6 +31,7 @@ pub(crate) async fn show_quality(reader: MarketReader) -> Response {
             let generation = reader.app.projection.pin()?;
             let tables = reader.app.memory_tables.quality(&generation).await?;
             let sources: Value = calls.data(SOURCES.to_owned()).await?;
+            let months: Value = calls.data(MONTHS.to_owned()).await?;
             let first_day = years_before(reader.app.today(), reader.depth_years());
             Ok(PageContent {
                 title: "Quality of the data".to_owned(),
@@ -34,6 +41,7 @@ pub(crate) async fn show_quality(reader: MarketReader) -> Response {
                 section: Section::Quality,
                 body: html! {
                     (render(&tables, generation.version().as_of, first_day))
+                    (Block { id: "months", title: "Quality by month", call: MONTHS, csv: "", body: render_months(rows_of(&months)) }.render())
                     (Block { id: "sources", title: "Sources and licences", call: SOURCES, csv: "", body: render_sources(rows_of(&sources)) }.render())
                     p.hint { "Operators run " code { "projector audit" } ", which names every case." }
                 },
