@@ -24,5 +24,4 @@ mod quarantine;
 mod report;
 mod review;
 pub mod settings;
-mod sources;
 pub mod write;

@@ -12,7 +12,7 @@ use telemetry::table::{ListArgs, Table};
 use crate::apply::dead_letters::DeadLetterEntry;
 use crate::generations::promote::GenerationSummary;
 use crate::policy::{ListedRule, RuleState};
-use crate::sources::ListedSource;
+use crate::review::sources::ListedSource;
 
 /// Column of a table, and the function that formats its cell for one entry of the list.
 type ListColumn<T> = (Column, fn(&T) -> String);

@@ -177,5 +177,7 @@ async fn agreement_with_adjusted_closes_is_part_of_the_report() -> Result<()> {
     let report = app.projector(&["audit", "--quality", "--json"]).await?.success()?.json()?;
     let agreement = &report["sources"][0]["adjusted_closes"];
     assert_eq!(agreement, &json!({ "source": "yahoo", "ex_dates": 1, "agreeing": 1 }), "{report}");
+    let of_month = "select month || ' ' || agreeing || ' of ' || ex_dates from control.quality_months";
+    assert_eq!(app.sql_value::<String>(of_month).await?, "2024-05-01 1 of 1");
     Ok(())
 }

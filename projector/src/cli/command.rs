@@ -11,8 +11,8 @@ use crate::quarantine::QuarantineCommand;
 use crate::review::audit::AuditArgs;
 use crate::review::diff::DiffArgs;
 use crate::review::gate::{ExpectCommand, GateArgs};
+use crate::review::sources::LicenceArgs;
 use crate::settings::{ApplyArgs, DatabaseArgs};
-use crate::sources::SourceCommand;
 use chrono::NaiveDate;
 use clap::{Parser, Subcommand};
 use event_log::sequence::Sequence;
@@ -236,6 +236,14 @@ pub(crate) enum PolicyCommand {
         #[command(flatten)]
         taking: ApplyMode,
     },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum SourceCommand {
+    /// List the sources with their licences
+    List(ListArgs),
+    /// State the licence of a source; it takes effect at once, without a new data version
+    Set(LicenceArgs),
 }
 
 #[derive(Debug, Subcommand)]

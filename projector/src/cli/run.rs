@@ -18,7 +18,7 @@ use tokio_postgres::Client;
 use crate::apply::run_records::find_run;
 use crate::apply::{dead_letters, retry};
 use crate::backup;
-use crate::cli::command::{Arguments, Command, DeadLetterCommand, HealthArgs, PolicyCommand};
+use crate::cli::command::{Arguments, Command, DeadLetterCommand, HealthArgs, PolicyCommand, SourceCommand};
 use crate::cli::status::print_status;
 use crate::daemon::run::run_projector;
 use crate::error::RunError;
@@ -29,9 +29,8 @@ use crate::monitoring::poller::poll_gauges;
 use crate::quarantine::run_quarantine;
 use crate::review::audit::{AuditArgs, AuditReport, audit_served};
 use crate::review::explain::{ExplainRequest, SecurityExplanation, explain_security, find_hidden_runs};
-use crate::review::{diff, effect, gate, quality};
+use crate::review::{diff, effect, gate, quality, sources};
 use crate::settings::{DatabaseArgs, LIVE_FACTS, ProjectorSettings};
-use crate::sources::run_source_command;
 use crate::{policy, report};
 
 /// Global options that some commands ignore. The help of these commands hides the options.
@@ -217,7 +216,13 @@ async fn execute_command(arguments: Arguments) -> anyhow::Result<ExitCode> {
             outln!("resumed: the projector applies the log again");
         }
         Command::Policy(command) => run_policy_command(&mut connect(&database).await?, command).await?,
-        Command::Source(command) => run_source_command(&connect(&database).await?, command).await?,
+        Command::Source(SourceCommand::List(output)) => {
+            report::print_sources(&sources::list_sources(&connect(&database).await?).await?, &output)?;
+        }
+        Command::Source(SourceCommand::Set(stated)) => {
+            sources::state_licence(&connect(&database).await?, &stated).await?;
+            outln!("the API follows the licence of {}", stated.source);
+        }
         Command::Quarantine(command) => run_quarantine(&mut connect(&database).await?, command).await?,
         Command::DeadLetters(command) => {
             run_dead_letter_command(&database, &connect(&database).await?, command).await?;

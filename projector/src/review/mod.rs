@@ -8,5 +8,6 @@ pub(crate) mod explain;
 pub(crate) mod gate;
 pub(crate) mod quality;
 pub(crate) mod security;
+pub(crate) mod sources;
 
 pub(crate) use compare::TABLES;
