@@ -49,6 +49,8 @@ const TIERS: &[(&str, &str)] = &[
     ("/v1/sectors/{sector}", "free"),
     ("/v1/portfolio/income", "free"),
     ("/v1/portfolio/dividends", "free"),
+    ("/v1/sources", "free"),
+    ("/v1/quality", "free"),
     ("/v1/changes", "free"),
     ("/v1/bulk/quotes", "professional"),
     ("/v1/bulk/metrics", "professional"),

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use chrono::{DateTime, NaiveDate, Utc};
+use chrono::NaiveDate;
 use market::decimal::ExactDecimal;
 use market::row::JsonColumn;
 use serde::{Deserialize, Serialize};
@@ -31,7 +31,6 @@ const COLUMNS: &[&str] = &[
     "declared",
     "lag_median_days",
     "lag_p95_days",
-    "measured_at",
 ];
 const PAGING: PageOptions = PageOptions {
     default_limit: 100,
@@ -80,8 +79,6 @@ sql_row! {
         lag_median_days: Option<ExactDecimal>,
         /// 95th percentile of this time (nearest rank), in days.
         lag_p95_days: Option<ExactDecimal>,
-        /// Time of the measurement, in UTC.
-        measured_at: DateTime<Utc>,
     }
 }
 

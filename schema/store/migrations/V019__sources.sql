@@ -53,11 +53,18 @@ create function control.loaded_sources(of_generation integer)
 returns table (source text, kind text) language plpgsql stable as $$
 begin
   return query execute (
-    select format('select distinct source, kind from %I.frames where kind <> ''run''', g.fact_set)
+    select format($query$
+      with loaded as materialized (select distinct source, kind from %1$I.frames where kind <> 'run')
+      select l.source, l.kind from loaded l
+      where case l.kind
+        when 'price' then exists (select from %1$I.bars b where b.source = l.source)
+        else exists (select from %1$I.records r where r.source = l.source and r.kind = l.kind)
+      end
+    $query$, g.fact_set)
     from control.generations g where g.id = of_generation
   );
 end $$;
-comment on function control.loaded_sources is 'sources with loaded rows, by kind of rows';
+comment on function control.loaded_sources is 'sources with rows that count, by kind of rows';
 
 grant select, insert on control.source_licences to dds_projector;
 grant select on control.licences to dds_projector;

@@ -157,6 +157,7 @@ async fn page(
     let past = context.find_version(asked.knowledge.as_ref()).await?;
     let ResolvedSymbols { known: named, missing } =
         lookup::resolve_symbol_list(&context.generation, context.parameters.symbols.as_ref()).await?;
+    let restricted = context.restricted().await?;
     let mut client = context.generation.client().await?;
     let transaction = lookup::begin_snapshot(&mut client).await?;
     let mut from = asked.page.after_value(0).map(str::to_owned);
@@ -164,9 +165,9 @@ async fn page(
     if let Some(past) = past.filter(|past| !past.is_served_as(&version)) {
         drop(transaction);
         drop(client);
-        return past_page(&context, outlet, &past).await;
+        return past_page(&context, outlet, &past, restricted).await;
     }
-    let mut filled = PageBuilder::new(asked, outlet.begin(version), context.restricted().await?)?;
+    let mut filled = PageBuilder::new(asked, outlet.begin(version), restricted)?;
     loop {
         let exhausted = batch.len() < usize::from(BATCH);
         // The last security of a full batch is not written with this batch. The next batch begins with it.
@@ -188,6 +189,7 @@ async fn past_page(
     context: &HandlerContext<MarketPricesParameters>,
     outlet: ResponseWriter,
     past: &Arc<PastVersion>,
+    restricted: Arc<RestrictedSecurities>,
 ) -> Result<FinishedBody, ApiError> {
     past.require_reproducible()?;
     let asked = &context.parameters;
@@ -209,7 +211,7 @@ async fn past_page(
             }
         }
     }
-    let mut filled = PageBuilder::new(asked, outlet.begin(past.version()), context.restricted().await?)?;
+    let mut filled = PageBuilder::new(asked, outlet.begin(past.version()), restricted)?;
     let from = asked.page.after_value(0).unwrap_or_default();
     for series in series.values().filter(|series| series.symbol.as_str() >= from) {
         if filled.more {
