@@ -49,10 +49,13 @@ async fn april() -> Result<TestApp> {
         let mut row = dividend(&format!("d{number}"), &format!("2024-05-0{}", number + 1), "0.25");
         row["declaration_date"] = json!(declared);
         apply(&app, &format!("declared-{number}.ndjson"), "one", &[row, price("AAA", declared)]).await?;
-        // The publication is a moment of the real clock, so the test moves it.
-        let published = "update control.notices set at = ($1::text::date::timestamp at time zone 'America/New_York') + make_interval(hours => $2) \
-                         where event = 'declared' and record like '%/d' || $3";
-        app.sql(published, &[declared, hours, &number.to_string()]).await?;
+        // The publication is an instant of the real clock. The test moves it, and the declaration with it, because old
+        // notices are deleted.
+        let published = "update control.notices set at = (d.day::timestamp at time zone 'America/New_York') + make_interval(hours => $1),
+                           after = jsonb_set(after::jsonb, '{declaration_date}', to_jsonb(d.day))::json
+                         from (select (now() at time zone 'America/New_York')::date - 10 as day) d
+                         where event = 'declared' and record like '%/d' || $2";
+        app.sql(published, &[hours, &number.to_string()]).await?;
     }
     apply(
         &app,

@@ -3,6 +3,7 @@
 //! Invariant: this module does not depend on HTTP, keys or rate limits.
 
 pub(crate) mod changes;
+mod control_state;
 mod data_version;
 pub(crate) mod dividend_revisions;
 mod error;

@@ -14,8 +14,8 @@ use tokio::sync::Mutex;
 use tokio::sync::futures::Notified;
 use tokio::time::{Instant, timeout_at};
 
+use super::control_state::ControlState;
 use super::lookup::run_query;
-use super::memory_tables::ControlState;
 use super::read_source::{ConnectionSettings, ReadSource, SharedReadState};
 use super::{DataVersion, QueryError, ServedGeneration};
 use crate::concurrency::tasks::BackgroundTasks;

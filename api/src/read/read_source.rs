@@ -18,6 +18,7 @@ use tokio::sync::{Notify, mpsc};
 use tokio_postgres::{AsyncMessage, Client, Config};
 
 use super::QueryError;
+use super::control_state::ControlState;
 use super::data_version::DataVersion;
 use super::pool::build_pool;
 use super::served_generation::ServedGeneration;

@@ -15,8 +15,8 @@ use tokio_postgres::Row;
 use tokio_util::sync::CancellationToken;
 
 use super::QueryError;
+use super::control_state::ControlState;
 use super::data_version::DataVersion;
-use super::memory_tables::ControlState;
 use super::past_securities::{self, BenchmarkCache, MAX_BENCHMARKS, PastSecurityCache, RecordBatches};
 use crate::concurrency::tasks::{BackgroundTasks, gather};
 use crate::metrics::PoolUse;

@@ -117,10 +117,11 @@ impl MarketReader {
     /// Creates an in-process API client with the reader's tier. For a reader without an account, it leaves out the
     /// securities that must not be redistributed.
     pub(crate) async fn calls(&self) -> MarketResult<ApiCalls> {
-        let restricted = match self.is_anonymous() {
-            true => self.app.memory_tables.restricted(&self.app.projection.pin()?).await?,
-            false => Arc::default(),
-        };
+        let mut restricted = Arc::default();
+        if self.is_anonymous() {
+            let generation = self.app.projection.pin()?;
+            restricted = self.app.memory_tables.restricted(&generation).await?;
+        }
         Ok(ApiCalls::new(self.renderer.data.clone(), self.tier, restricted))
     }
 

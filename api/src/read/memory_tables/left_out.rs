@@ -10,23 +10,6 @@ use crate::read::{QueryError, ServedGeneration, lookup};
 
 const LEFT_OUT: &str = include_str!("../../../queries/sources/left_out.sql");
 
-/// State of the tables of `control` that responses show, as read with the data version.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub(crate) struct ControlState {
-    /// Number of their rows: stated licences and measured months. Both are append-only. A cached response has one
-    /// revision.
-    pub(crate) revision: i64,
-    /// True if at least one source must not be redistributed.
-    pub(crate) restricts: bool,
-}
-
-impl ControlState {
-    /// Reads the columns `control_revision` and `restricts`.
-    pub(crate) fn from_row(row: &tokio_postgres::Row) -> Result<Self, tokio_postgres::Error> {
-        Ok(Self { revision: row.try_get("control_revision")?, restricts: row.try_get("restricts")? })
-    }
-}
-
 /// Securities to leave out, by canonical symbol, with the sources that must not be redistributed.
 #[derive(Debug, Default)]
 pub(crate) struct RestrictedSecurities(BTreeMap<String, Vec<String>>);

@@ -13,9 +13,10 @@ use parking_lot::Mutex;
 use store::ids::{GenerationId, JournalPosition};
 use tokio::sync::OnceCell;
 
+use super::control_state::ControlState;
 use super::{QueryError, ServedGeneration, lookup};
 use crate::parameters::facets::{FacetIndex, FilterField};
-pub(crate) use left_out::{ControlState, LeftOut, RestrictedSecurities};
+pub(crate) use left_out::{LeftOut, RestrictedSecurities};
 pub(crate) use list_table::{EtfTable, NameIndex, SearchNames, SecurityRow, StockTable};
 pub(crate) use near_symbols::NearSymbol;
 pub(crate) use quality::{FeedAge, FeedCount, FlagCount, HeldRowCount, QualityTables};
@@ -172,7 +173,12 @@ mod tests {
     #[tokio::test]
     async fn a_version_is_loaded_once_however_many_ask_and_the_last_two_are_kept() {
         let (values, loads) = (VersionedCache::default(), Loads::default());
-        let ask = |sequence| values.at((GenerationId(1), sequence, JournalPosition(0)), loads.load(false));
+        let ask = |sequence| {
+            values.at(
+                (GenerationId(1), sequence, JournalPosition(0), ControlState::default()),
+                loads.load(false),
+            )
+        };
         let (a, b, c) = tokio::join!(ask(1), ask(1), ask(1));
         assert_eq!([a, b, c].map(|value| *value.unwrap()), [1, 1, 1]);
         for (sequence, loaded) in [(1, 1), (2, 2), (1, 1), (3, 3), (2, 2), (1, 4)] {
@@ -183,7 +189,9 @@ mod tests {
     #[tokio::test]
     async fn a_failure_is_told_to_all_who_wait_and_not_kept() {
         let (values, loads) = (VersionedCache::default(), Loads::default());
-        let ask = |fails| values.at((GenerationId(1), 1, JournalPosition(0)), loads.load(fails));
+        let ask = |fails| {
+            values.at((GenerationId(1), 1, JournalPosition(0), ControlState::default()), loads.load(fails))
+        };
         let (a, b) = tokio::join!(ask(true), ask(true));
         assert!([a, b].iter().all(|value| matches!(value, Err(QueryError::QueueFull))));
         assert_eq!(loads.0.load(Ordering::Relaxed), 1);

@@ -9,7 +9,7 @@ use rust_decimal::Decimal;
 use serde_json::Value;
 
 use crate::dashboard::market::chart::{Close, PriceChart, PriceLine};
-use crate::dashboard::market::values::{Unit, humanize, render_value, rows_of, str_of};
+use crate::dashboard::market::values::{Unit, humanize, render_value, str_of};
 use crate::dashboard::view::layout::{Number, Text, stacked_table};
 use crate::dashboard::view::numbers::format_grouped;
 use crate::dashboard::view::plot::{Bar, BarChart};
