@@ -27,6 +27,13 @@ fn dividend(id: &str, ex_date: &str, amount: &str) -> Value {
     json!({ "kind": "dividend", "symbol": "AAA", "id": id, "ex_date": ex_date, "amount": amount, "currency": "USD" })
 }
 
+/// Later version of a dividend.
+fn correction(id: &str, ex_date: &str, amount: &str) -> Value {
+    let mut row = dividend(id, ex_date, amount);
+    row["revision"] = json!(1);
+    row
+}
+
 async fn apply(app: &TestApp, name: &str, source: &str, rows: &[Value]) -> Result<()> {
     let text: String = rows.iter().map(|row| format!("{row}\n")).collect();
     app.feed(name, text).source(source).today("2024-06-30").apply().await
@@ -46,7 +53,7 @@ async fn april() -> Result<TestApp> {
     apply(&app, "first.ndjson", "one", &rows).await?;
     apply(&app, "second.ndjson", "two", &[price("BBB", "2024-04-12")]).await?;
     for (number, (declared, hours)) in LAGS.iter().enumerate() {
-        let mut row = dividend(&format!("d{number}"), &format!("2024-05-0{}", number + 1), "0.25");
+        let mut row = dividend(&format!("d{number}"), &format!("2024-{:02}-10", number + 5), "0.25");
         row["declaration_date"] = json!(declared);
         apply(&app, &format!("declared-{number}.ndjson"), "one", &[row, price("AAA", declared)]).await?;
         // The publication is an instant of the real clock. The test moves it, and the declaration with it, because old
@@ -61,7 +68,7 @@ async fn april() -> Result<TestApp> {
         &app,
         "corrected.ndjson",
         "one",
-        &[dividend("d1", "2024-05-02", "0.30"), price("AAA", "2024-04-19")],
+        &[correction("d1", "2024-06-10", "0.26"), price("AAA", "2024-04-19")],
     )
     .await?;
     Ok(app)
@@ -105,7 +112,7 @@ async fn a_month_has_the_figures_counted_by_hand_and_keeps_them() -> Result<()> 
     assert_eq!(filtered["data"], json!([two]));
 
     // Corrections of the month, a rebuild and a restart of the projector change nothing.
-    apply(&app, "late.ndjson", "one", &[dividend("d0", "2024-05-01", "0.40"), price("AAA", "2024-05-02")])
+    apply(&app, "late.ndjson", "one", &[correction("d0", "2024-05-10", "0.24"), price("AAA", "2024-05-02")])
         .await?;
     app.projector(&["rebuild"]).await?.success()?;
     app.projector(&["promote", "2", "--accept-diff"]).await?.success()?;
