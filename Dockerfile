@@ -4,7 +4,7 @@ FROM rust:1.95-bookworm AS build
 WORKDIR /build
 COPY . .
 RUN cargo build --release --locked --bins --package ingest --package projector --package api \
-      --features ingest/parquet,projector/parquet,ingest/otlp,projector/otlp,api/otlp \
+      --features ingest/otlp,projector/otlp,api/otlp \
  && strip target/release/ingest target/release/projector target/release/api
 
 FROM debian:bookworm-slim

@@ -1,5 +1,4 @@
-//! Test that loads a Parquet file. The test needs the feature `parquet`.
-#![cfg(feature = "parquet")]
+//! Test that loads a Parquet file.
 
 use std::fs::File;
 use std::path::Path;

@@ -12,14 +12,13 @@ pub mod cli;
 pub mod daemon;
 pub mod derive;
 pub mod error;
-#[cfg(feature = "parquet")]
-pub mod export;
 pub mod facts;
 pub mod generation;
 pub mod generations;
 pub mod monitoring;
 mod policy;
 mod progress;
+mod publish;
 mod quarantine;
 mod report;
 mod review;

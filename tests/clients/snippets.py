@@ -14,7 +14,9 @@ LABELS = {"python": "Python", "ts": "TypeScript", "sh": "curl"}
 document, language, folder = Path(sys.argv[1]), sys.argv[2], Path(sys.argv[3])
 text = document.read_text()
 if document.suffix == ".json":
-    operations = [one for item in json.loads(text)["paths"].values() for one in item.values()]
+    # A stack publishes no files.
+    paths = {path: item for path, item in json.loads(text)["paths"].items() if path != "/v1/files"}
+    operations = [one for item in paths.values() for one in item.values()]
     samples = [sample for operation in operations for sample in operation["x-codeSamples"]]
     blocks = [sample["source"] for sample in samples if sample["label"] == LABELS[language]]
 else:

@@ -56,6 +56,7 @@ const TIERS: &[(&str, &str)] = &[
     ("/v1/bulk/metrics", "professional"),
     ("/v1/bulk/dividends", "professional"),
     ("/v1/bulk/prices", "professional"),
+    ("/v1/files", "professional"),
 ];
 const ORDER: [&str; 5] = ["none", "free", "starter", "premium", "professional"];
 
@@ -135,11 +136,11 @@ fn paths(document: &Value) -> Vec<String> {
     document["paths"].as_object().into_iter().flat_map(Map::keys).cloned().collect()
 }
 
-/// Paths that respond with market data: all paths except health, status and the change stream.
+/// Paths that respond with market data: all paths except health, status, the change stream and files.
 fn row_paths(document: &Value) -> Vec<String> {
     paths(document)
         .into_iter()
-        .filter(|path| !["/v1/health", "/v1/status", "/v1/changes"].contains(&path.as_str()))
+        .filter(|path| !["/v1/health", "/v1/status", "/v1/changes", "/v1/files"].contains(&path.as_str()))
         .collect()
 }
 
@@ -199,7 +200,9 @@ async fn every_path_is_gated_as_the_interface_says() -> Result<()> {
         assert_eq!(without, if *least == "none" { 200 } else { 401 }, "{url} without a key");
         for (tier, key) in &keys {
             let status = call(&world, &document, path, &url, Some(key)).await?.status.as_u16();
-            assert_eq!(status, if rank(tier) >= rank(least) { 200 } else { 403 }, "{url} as {tier}");
+            // Nothing is published here.
+            let admitted = if *path == "/v1/files" { 404 } else { 200 };
+            assert_eq!(status, if rank(tier) >= rank(least) { admitted } else { 403 }, "{url} as {tier}");
         }
     }
     Ok(())

@@ -79,6 +79,7 @@ mod policies;
 mod portfolio_income;
 mod price_currency;
 mod process_kills;
+mod published_files;
 mod pull;
 mod quarantine;
 mod query_plans;

@@ -14,7 +14,7 @@ use crate::log_copies::messages;
 
 mod hostile_answers;
 mod repeated_answers;
-mod store;
+pub(crate) mod store;
 pub(crate) mod vendor;
 
 use store::Store;

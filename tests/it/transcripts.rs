@@ -124,7 +124,7 @@ projector drop 2
 projector drop 9
 projector promote 9
 projector rollback
-projector export --parquet out
+projector publish --to out
 projector quarantine release KO
 projector quarantine release NONE --note checked
 projector dead-letters show 5

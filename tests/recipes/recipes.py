@@ -227,6 +227,17 @@ def test_notebook(tmp_path: Path) -> None:
     assert totals.symbols[0].yield_on_cost > 0
 
 
+def test_screen_with_duckdb(client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    publish = block("Screen with DuckDB", "sh").split()
+    subprocess.run([os.environ["PROJECTOR"], *publish[1:]], check=True, capture_output=True)
+    found = run_block("Screen with DuckDB", tmp_path)["screen"].fetchall()
+    limits = {"min_yield": 1, "max_payout_ratio": 80, "min_growth_5y": 2, "sort": "dividend_yield.desc", "limit": 100}
+    listed = client.get("/v1/screener", limits)["data"]
+    assert [row[0] for row in found if row[0] in {row["symbol"] for row in listed}] == [row["symbol"] for row in listed]
+    assert len(listed) > 2 and found[0][1].normalize() == listed[0]["dividend_yield"].normalize()
+
+
 def test_feed_readers() -> None:
     address = table("Feed readers", "reader")["any"][0]
     feed = feedparser.parse(fetch(address, "application/atom+xml"))

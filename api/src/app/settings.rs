@@ -69,6 +69,10 @@ pub struct ServeSettings {
     /// Name of the JetStream stream that stores the log
     #[arg(long, env = "NATS_STREAM", default_value = "MARKET")]
     pub nats_stream: String,
+    /// Object store with the files of projector publish, as s3://BUCKET/PREFIX. /v1/files has signed addresses of these
+    /// files. Environment variables such as AWS_ACCESS_KEY_ID have the credentials. Default: no files
+    #[arg(long, env = "FILES_URL")]
+    pub files_url: Option<String>,
     /// Address of the metrics endpoint.
     #[command(flatten)]
     pub metrics: MetricsSettings,

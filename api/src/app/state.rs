@@ -8,6 +8,7 @@ use anyhow::Context;
 use chrono::{NaiveDate, Utc};
 use deadpool_postgres::{Object, Pool, PoolError, RecyclingMethod};
 use store::db::add_session_options;
+use store::published_files::FileStore;
 use store::tls;
 use tokio_postgres::Config;
 
@@ -40,6 +41,8 @@ pub struct SharedState {
     pub(crate) throttle: AddressThrottle,
     pub(crate) admission: AdmissionQueue,
     pub(crate) response_cache: ResponseCache,
+    /// Store with published files; `None` without the setting.
+    pub(crate) files: Option<FileStore>,
     /// Limiter of expensive requests.
     pub(crate) expensive_limiter: ConcurrencyLimiter<AccountId>,
     pub(crate) ordinary_requests: OrdinaryRequests,

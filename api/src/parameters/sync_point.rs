@@ -124,8 +124,7 @@ fn midnight(day: NaiveDate) -> Option<DateTime<Utc>> {
 impl ParameterReader<'_> {
     /// Reads `data_version` and `known_at`. `None` if the request has neither parameter, or if the value is invalid.
     pub(crate) fn read_knowledge(&mut self) -> Option<Knowledge> {
-        let version =
-            self.read_value("data_version", || json!({ "type": "string", "pattern": VERSION_PATTERN }));
+        let version = self.read_version("data_version");
         let known_at =
             self.read_value("known_at", || json!({ "type": "string", "pattern": INSTANT_PATTERN }));
         self.describe(
@@ -140,21 +139,26 @@ impl ParameterReader<'_> {
              end in New York. With `as_of`, the response shows the day `as_of`, from the data of this instant. Status 403 for\n\
              a day before the tier's history.",
         );
-        let given = version.is_some() || known_at.is_some();
-        self.properties.asks_for_past = given;
+        self.properties.asks_for_past = version.is_some() || known_at.is_some();
         self.exclude("known_at", &["data_version"]);
         self.exclude("updated_since", &["data_version", "known_at"]);
-        if let Some(text) = version {
-            let name: Option<VersionName> = text.parse().ok();
-            self.require(name.is_some(), "data_version", "is not the data_version of a response");
-            self.properties.named_generation = name.map(|name| name.generation);
-            return name.map(Knowledge::Version);
+        if let Some(name) = version {
+            self.properties.named_generation = Some(name.generation);
+            return Some(Knowledge::Version(name));
         }
         let text = known_at?;
         let instant = parse_instant(&text);
         self.require(instant.is_some(), "known_at", "is neither an RFC 3339 instant nor a date, YYYY-MM-DD");
         self.properties.known_at = instant;
         instant.map(Knowledge::At)
+    }
+
+    /// Reads the name of a data version. `None` if the parameter is absent or invalid.
+    pub(crate) fn read_version(&mut self, parameter: &'static str) -> Option<VersionName> {
+        let text = self.read_value(parameter, || json!({ "type": "string", "pattern": VERSION_PATTERN }))?;
+        let name = text.parse().ok();
+        self.require(name.is_some(), parameter, "is not the data_version of a response");
+        name
     }
 }
 

@@ -9,6 +9,7 @@ pub(crate) mod dividend_calendar;
 pub(crate) mod dividend_history;
 mod endpoint;
 pub(crate) mod etfs;
+pub(crate) mod files;
 pub(crate) mod health;
 pub(crate) mod openapi;
 mod past;

@@ -18,8 +18,8 @@ use crate::app::state::App;
 use crate::error::ApiError;
 use crate::parameters::{MIN_VERSION_HEADER, UnroutedParameters};
 use crate::routes::{
-    bulk, changes, compare, dividend_calendar, dividend_history, etfs, health, openapi, portfolio, prices,
-    quality, screeners, search, sectors, sources, split_calendar, status, stocks,
+    bulk, changes, compare, dividend_calendar, dividend_history, etfs, files, health, openapi, portfolio,
+    prices, quality, screeners, search, sectors, sources, split_calendar, status, stocks,
 };
 use crate::{dashboard, mcp};
 
@@ -89,6 +89,7 @@ fn documented() -> OpenApiRouter<App> {
         .routes(routes!(bulk::metrics))
         .routes(routes!(bulk::dividends::dividends))
         .routes(routes!(prices::market::market))
+        .routes(routes!(files::files))
 }
 
 /// Complete router: documented endpoints, MCP, pages, fallbacks and CORS.

@@ -20,6 +20,7 @@ use ipnet::IpNet;
 use prometheus::proto::MetricFamily;
 use socket2::SockRef;
 use store::db::{DatabaseSettings, DbError, error_chain, replica_configs};
+use store::published_files::FileStore;
 use store::tls;
 use telemetry::Shutdown;
 use telemetry::listener::MetricsSource;
@@ -201,6 +202,12 @@ fn start(
         streams,
         expensive_limiter: ConcurrencyLimiter::new(settings.expensive_limits()),
         response_cache: ResponseCache::new(settings.cache_mib * 1024 * 1024, metrics.cache.clone()),
+        files: settings
+            .files_url
+            .as_deref()
+            .map(FileStore::open)
+            .transpose()
+            .context("cannot use FILES_URL")?,
         ordinary_requests: OrdinaryRequests::default(),
         memory_tables: MemoryTables::default(),
         signer: CursorSigner::new(settings.cursor_secret.as_ref(), settings.cursor_secret_previous.as_ref())

@@ -28,7 +28,7 @@ pub(super) fn refusal_reason(head: &FileHead) -> Option<String> {
         return Some("is a Git LFS pointer, not the data: fetch the file with git lfs pull".to_owned());
     }
     if text.starts_with("PAR1") {
-        return Some("is Parquet, which this build cannot read: build ingest with --features parquet, or write it as CSV; in an archive, unpack it first".to_owned());
+        return Some("is Parquet in an archive, which is not supported: unpack it first".to_owned());
     }
     if text.starts_with("PK\u{3}\u{4}") {
         return Some(

@@ -1,6 +1,4 @@
-//! Parsers of dates, times and durations.
-
-use std::time::Duration;
+//! Parsers of dates and times.
 
 use chrono::{DateTime, NaiveDate, Utc};
 
@@ -67,21 +65,6 @@ pub(crate) fn parse_session_date(
 /// Error for an invalid date.
 pub(super) fn invalid_date(column: &str, text: &[u8]) -> RowError {
     RowError::new("bad_date", format_args!("{column} {:?} is not a date: write YYYY-MM-DD", abbreviate(text)))
-}
-
-/// Parses a duration with its unit: `90s`, `26h`, `2d`.
-pub(crate) fn parse_duration(text: &str) -> Result<Duration, String> {
-    let expected = || "a number and s, m, h or d, such as 26h".to_owned();
-    let unit = text.trim_start_matches(|c: char| c.is_ascii_digit());
-    let number: u64 = text[..text.len() - unit.len()].parse().map_err(|_| expected())?;
-    let seconds = match unit {
-        "s" => 1,
-        "m" => 60,
-        "h" => 3600,
-        "d" => 86_400,
-        _ => return Err(expected()),
-    };
-    number.checked_mul(seconds).map(Duration::from_secs).ok_or_else(expected)
 }
 
 /// Parses an RFC 3339 time. It is truncated to microseconds, which is the precision of the log.

@@ -10,7 +10,7 @@ mod row_error;
 mod tests;
 
 pub(crate) use cell_text::{is_absent_value, parse_web_address};
-pub(crate) use date::{parse_date, parse_duration, parse_session_date, parse_time};
+pub(crate) use date::{parse_date, parse_session_date, parse_time};
 pub(crate) use exchange_zone::{
     ExchangeZone, UtcTimeInterpretation, from_unix_seconds, interpret_utc_times, parse_utc_time,
 };

@@ -1,6 +1,7 @@
 use std::time::Duration;
 
 use chrono::NaiveDate;
+use telemetry::command_line::parse_duration;
 
 use super::*;
 

@@ -11,8 +11,8 @@ use telemetry::listener::MetricsSettings;
 
 use crate::load::publication::LoadError;
 use crate::log::reader::LogError;
-use crate::normalize::parse_duration;
 use crate::source::folder_handle::{Links, read_small_text};
+use telemetry::command_line::parse_duration;
 
 /// Fetches data from vendors' HTTP APIs and object stores, and loads it.
 ///

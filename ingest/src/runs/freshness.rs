@@ -15,7 +15,7 @@ use telemetry::table::{Column, ListArgs, Table};
 use crate::load::parse_observation_time;
 use crate::log::reader::{Log, LogError};
 use crate::log::run_states::{Runs, StoredManifest};
-use crate::normalize::parse_duration;
+use telemetry::command_line::parse_duration;
 
 /// Reports the age of the newest data of every feed.
 ///

@@ -281,7 +281,7 @@ fn strip_packing(name: &str) -> &str {
 fn encoding_of(name: &str) -> Option<Encoding> {
     let (stem, ending) = name.rsplit_once('.')?;
     match ending.to_ascii_lowercase().as_str() {
-        // A Parquet file is converted to CSV text. A build without Parquet refuses the file when its bytes are read.
+        // A Parquet file is converted to CSV text.
         "csv" | "tsv" | "parquet" => Some(Encoding::Csv),
         "txt" => (!is_prose(stem)).then_some(Encoding::Csv),
         "ndjson" | "jsonl" => Some(Encoding::Ndjson),

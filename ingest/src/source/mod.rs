@@ -3,7 +3,6 @@
 pub(crate) mod csv_reader;
 pub(crate) mod feed_files;
 pub(crate) mod folder_handle;
-#[cfg(feature = "parquet")]
 pub(crate) mod parquet_table;
 pub(crate) mod standard_input;
 pub(crate) mod unpack;

@@ -14,10 +14,8 @@ use encoding_rs::{Decoder, Encoding, UTF_16BE, UTF_16LE};
 
 use crate::source::feed_files::{FeedFile, Packing};
 use crate::source::folder_handle::FileLocation;
-use crate::source::zip_archive::{ArchiveBudget, MAX_RATIO, exceeds_ratio};
-
-#[cfg(feature = "parquet")]
 use crate::source::parquet_table;
+use crate::source::zip_archive::{ArchiveBudget, MAX_RATIO, exceeds_ratio};
 
 const BUFFER: usize = 256 * 1024;
 
@@ -43,19 +41,15 @@ pub(crate) fn read_text<T>(
     }
 }
 
-/// Names of the first columns in a Parquet file whose type is a binary double or float. Empty for other files, and in builds
-/// without Parquet.
+/// Names of the first columns in a Parquet file whose type is a binary double or float. Empty for other files.
 pub(crate) fn double_columns(file: &FeedFile) -> io::Result<Vec<String>> {
-    #[cfg(feature = "parquet")]
     if matches!(file.packing, Packing::Plain) && is_parquet(&file.location)? {
         return parquet_table::double_columns(file.location.open()?);
     }
-    let _ = file;
     Ok(Vec::new())
 }
 
 /// Opens a Parquet file as CSV text; `None` for other files.
-#[cfg(feature = "parquet")]
 fn parquet(location: &FileLocation) -> io::Result<Option<impl Read>> {
     if !is_parquet(location)? {
         return Ok(None);
@@ -66,13 +60,6 @@ fn parquet(location: &FileLocation) -> io::Result<Option<impl Read>> {
     Ok(Some(Bounded { inner, packed, unpacked: 0 }))
 }
 
-/// Variant for builds without Parquet: always returns `None`.
-#[cfg(not(feature = "parquet"))]
-fn parquet(_location: &FileLocation) -> io::Result<Option<io::Empty>> {
-    Ok(None)
-}
-
-#[cfg(feature = "parquet")]
 fn is_parquet(location: &FileLocation) -> io::Result<bool> {
     Ok(peek::<4, _>(location.open()?)?.0 == b"PAR1")
 }

@@ -15,7 +15,7 @@ use telemetry::{Shutdown, failpoint};
 use crate::load::publication::LoadError;
 use crate::load::{LoadArgs, load, parse_source_name};
 use crate::metrics::IngestMetrics;
-use crate::normalize::parse_duration;
+use telemetry::command_line::parse_duration;
 
 mod moved_files;
 mod pending_files;

@@ -7,6 +7,7 @@ use crate::generation::KnownAt;
 use crate::generations::promote::PromoteArgs;
 use crate::generations::rebuild_args::RebuildArgs;
 use crate::policy::{ApplyMode, PolicyRuleArgs};
+use crate::publish::PublishArgs;
 use crate::quarantine::QuarantineCommand;
 use crate::review::audit::AuditArgs;
 use crate::review::diff::DiffArgs;
@@ -123,15 +124,10 @@ pub(crate) enum Command {
     /// The summary lists the differences by topic: securities, dividend statuses, list memberships, streaks, yields and
     /// prices. Each topic begins with its largest changes. Ctrl-C also cancels the queries in Postgres.
     Diff(DiffArgs),
-    /// Write a generation as Parquet files: every read table and the unpacked prices, with a manifest
-    #[cfg(feature = "parquet")]
-    Export(crate::export::ExportArgs),
-    /// Write a generation as Parquet files (needs a build with --features projector/parquet)
-    #[cfg(not(feature = "parquet"))]
-    Export {
-        #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
-        arguments: Vec<String>,
-    },
+    /// Publish the served version as Parquet files on an object store: every read table, with a manifest
+    ///
+    /// Readers see a version only when it is complete. Files with the same rows are shared between versions.
+    Publish(PublishArgs),
     /// Explain a metric: observations, sources, formula
     Explain {
         /// Symbol or identifier of the security: KO, isin:US1912161007, figi:BBG000BMX289, cusip:191216100 or KO@XNYS

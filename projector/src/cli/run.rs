@@ -26,6 +26,7 @@ use crate::generations::promote::{self, Switchover};
 use crate::generations::rebuild::rebuild_generation;
 use crate::monitoring::metrics::ProjectorMetrics;
 use crate::monitoring::poller::poll_gauges;
+use crate::publish::{self, PublishSummary};
 use crate::quarantine::run_quarantine;
 use crate::review::audit::{AuditArgs, AuditReport, audit_served};
 use crate::review::explain::{ExplainRequest, SecurityExplanation, explain_security, find_hidden_runs};
@@ -45,7 +46,7 @@ const HIDDEN: [HiddenOptions; 3] = [
             "rebuild",
             "list",
             "diff",
-            "export",
+            "publish",
             "explain",
             "audit",
             "gate",
@@ -162,12 +163,11 @@ async fn execute_command(arguments: Arguments) -> anyhow::Result<ExitCode> {
             print_result(&restored, json, |restored| Report::new(restored.summary()))?;
             return Ok(exit_with_findings(!restored.is_identical()));
         }
-        #[cfg(not(feature = "parquet"))]
-        Command::Export { .. } => anyhow::bail!("cannot write Parquet: {}", diff::NEEDS_PARQUET),
-        #[cfg(feature = "parquet")]
-        Command::Export(args) => {
-            let manifest = crate::export::export_generation(&database, &args, Shutdown::listen()?).await?;
-            print_result(&manifest, args.json, |manifest| manifest.report(&args.parquet))?;
+        Command::Publish(args) => {
+            let print = |published: &PublishSummary| {
+                Ok(print_result(published, args.json, |published| published.report(&args.to))?)
+            };
+            publish::run_publish(&database, &args, Shutdown::listen()?, print).await?;
         }
         Command::Audit(args) => return run_audit(&database, &args).await,
         Command::Gate(args) => {

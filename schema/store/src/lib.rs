@@ -12,6 +12,7 @@ pub mod history;
 pub mod ids;
 pub mod market_settings;
 pub mod past_facts;
+pub mod published_files;
 pub mod rows;
 mod settings;
 pub mod symbol_facts;

@@ -1,5 +1,6 @@
 //! Data versions that are or were served, each with the inputs of its derivation.
 
+use std::fmt;
 use std::str::FromStr;
 
 use chrono::{DateTime, NaiveDate, Utc};
@@ -51,6 +52,13 @@ impl FromStr for VersionName {
         };
         let generation = GenerationId(i32::try_from(generation).map_err(|_| VersionNameError)?);
         Ok(Self { generation, sequence, position })
+    }
+}
+
+impl fmt::Display for VersionName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "g{}.{}", self.generation, self.sequence)?;
+        self.position.map_or(Ok(()), |position| write!(f, ".{position}"))
     }
 }
 

@@ -4,6 +4,7 @@
 //! `out!` and `outln!` handle a closed pipe.
 
 use std::io::{ErrorKind, Write};
+use std::time::Duration;
 
 use clap::{Command, Parser};
 
@@ -23,6 +24,21 @@ pub fn parse<T: Parser>(hidden: &[HiddenOptions]) -> T {
     let mut matches =
         command.try_get_matches_from_mut(std::env::args_os()).unwrap_or_else(|error| error.exit());
     T::from_arg_matches_mut(&mut matches).unwrap_or_else(|error| error.format(&mut command).exit())
+}
+
+/// Parses a duration with its unit: `90s`, `26h`, `2d`.
+pub fn parse_duration(text: &str) -> Result<Duration, String> {
+    let expected = || "a number and s, m, h or d, such as 26h".to_owned();
+    let unit = text.trim_start_matches(|c: char| c.is_ascii_digit());
+    let number: u64 = text[..text.len() - unit.len()].parse().map_err(|_| expected())?;
+    let seconds = match unit {
+        "s" => 1,
+        "m" => 60,
+        "h" => 3600,
+        "d" => 86_400,
+        _ => return Err(expected()),
+    };
+    number.checked_mul(seconds).map(Duration::from_secs).ok_or_else(expected)
 }
 
 fn prepare(mut command: Command, hidden: &[HiddenOptions]) -> Command {

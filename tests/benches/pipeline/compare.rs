@@ -1,5 +1,5 @@
-//! Benchmark of `projector diff`, which compares two generations (complete sets of read tables), and of the export to
-//! Parquet. The times are also printed as multiples of the time for reading two generations once.
+//! Benchmark of `projector diff`, which compares two generations (complete sets of read tables), and of the
+//! publication as Parquet files. The times are also printed as multiples of the time for reading two generations once.
 
 use std::time::Instant;
 
@@ -45,21 +45,16 @@ pub(crate) async fn compare(app: &TestApp, equal: &str, day_before: &str) -> Res
         );
     }
     app.projector(&["drop", "4"]).await?.success()?;
-    export(app, read).await
+    publish(app, read).await
 }
 
-/// Measures the export of the served generation to Parquet, if the projector was built with the feature `parquet`. The
-/// time is printed as a multiple of `read`, the seconds for reading two generations.
-async fn export(app: &TestApp, read: f64) -> Result<()> {
-    let folder = app.folder().join("export").display().to_string();
-    // Without the feature, the command exists too, but it has no options.
-    if !app.projector(&["export", "--help"]).await?.success()?.stdout.contains("--parquet") {
-        println!("export to Parquet: not in this build (--features projector/parquet)");
-        return Ok(());
-    }
+/// Measures the publication of the served generation as Parquet files. The time is printed as a multiple of `read`, the
+/// seconds for reading two generations.
+async fn publish(app: &TestApp, read: f64) -> Result<()> {
+    let folder = app.folder().join("published").display().to_string();
     let Timed { seconds, peak_megabytes } =
-        timed(app, Program::Projector, &["export", "--parquet", &folder]).await?;
-    let what = "export to Parquet";
+        timed(app, Program::Projector, &["publish", "--to", &format!("file:{folder}")]).await?;
+    let what = "publication as Parquet files";
     println!("{what:32} {seconds:>8.1} s {:>8.2} x reading {peak_megabytes:>6} MB at most", seconds / read);
     Ok(std::fs::remove_dir_all(folder)?)
 }

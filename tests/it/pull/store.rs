@@ -7,8 +7,11 @@ use anyhow::{Result, ensure};
 use harness::{Requirement, eventually, free_port, optional_program};
 
 const PATIENCE: Duration = Duration::from_secs(120);
+/// The store requires a signature but does not check it.
+const SIGNATURE: &str =
+    "AWS4-HMAC-SHA256 Credential=key/20240315/us-east-1/s3/aws4_request, SignedHeaders=host, Signature=0";
 
-pub(super) struct Store {
+pub(crate) struct Store {
     pub address: String,
     process: Child,
     client: reqwest::Client,
@@ -16,7 +19,7 @@ pub(super) struct Store {
 
 impl Store {
     /// Starts a store with an empty bucket. Returns `None` if moto is not installed, and records the test as skipped.
-    pub(super) async fn start(bucket: &str) -> Result<Option<Store>> {
+    pub(crate) async fn start(bucket: &str) -> Result<Option<Store>> {
         let Some(moto) = optional_program("moto_server", Requirement::ObjectStore) else { return Ok(None) };
         let port = free_port()?.to_string();
         let process = Command::new(moto)
@@ -32,13 +35,21 @@ impl Store {
     }
 
     /// Writes an object, or creates a bucket if `path` is only a bucket's name.
-    pub(super) async fn put(&self, path: &str, text: &str) -> Result<()> {
+    pub(crate) async fn put(&self, path: &str, text: &str) -> Result<()> {
         let put = self.client.put(format!("{}/{path}", self.address)).body(text.to_owned());
-        // The store requires a signature but does not check it.
-        let put = put.header("Authorization", "AWS4-HMAC-SHA256 Credential=key/20240315/us-east-1/s3/aws4_request, SignedHeaders=host, Signature=0");
-        let answer = put.send().await?;
+        let answer = put.header("Authorization", SIGNATURE).send().await?;
         ensure!(answer.status().is_success(), "{}", answer.status());
         Ok(())
+    }
+
+    /// Reads an object. Returns `None` if it does not exist.
+    pub(crate) async fn get(&self, path: &str) -> Result<Option<Vec<u8>>> {
+        let get = self.client.get(format!("{}/{path}", self.address)).header("Authorization", SIGNATURE);
+        let answer = get.send().await?;
+        if answer.status() == 404 {
+            return Ok(None);
+        }
+        Ok(Some(answer.error_for_status()?.bytes().await?.into()))
     }
 }
 

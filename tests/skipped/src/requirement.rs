@@ -21,7 +21,7 @@ pub enum Requirement {
     SmallFileSystem,
     /// strace and the right to trace processes.
     Strace,
-    /// moto, a local server that emulates the object store S3.
+    /// moto, a local server that emulates the object store S3, and modules of Python that read its files.
     ObjectStore,
 }
 
@@ -68,7 +68,9 @@ impl Requirement {
             Requirement::OpenSsl => "apt-get install openssl",
             Requirement::SmallFileSystem => "run the tests as root, where mount is allowed",
             Requirement::Strace => "apt-get install strace, and allow ptrace",
-            Requirement::ObjectStore => "pip install 'moto[server]'",
+            Requirement::ObjectStore => {
+                "pip install 'moto[server]' duckdb 'psycopg[binary]' './api/clients/python[files]'"
+            }
         }
     }
 

@@ -20,7 +20,7 @@ use crate::dashboard::view::numbers::{format_count, format_grouped};
 use crate::dashboard::visitor::{AccountHolder, Visitor};
 
 /// Features that the Free plan lacks: lowest plan with the feature, name, and API call.
-const GATED: [(Tier, &str, &str); 9] = [
+const GATED: [(Tier, &str, &str); 10] = [
     (Tier::Starter, "Fundamentals", "/v1/stocks/{symbol}/fundamentals"),
     (Tier::Starter, "Dividend records of a security", "/v1/stocks/{symbol}/dividends"),
     (Tier::Starter, "Explained metrics", "/v1/stocks/{symbol}/metrics?explain=true"),
@@ -28,6 +28,7 @@ const GATED: [(Tier, &str, &str); 9] = [
     (Tier::Professional, "Bulk metrics", "/v1/bulk/metrics"),
     (Tier::Professional, "Bulk dividends", "/v1/bulk/dividends"),
     (Tier::Professional, "Bulk prices", "/v1/bulk/prices"),
+    (Tier::Professional, "Files of the whole market", "/v1/files"),
     (Tier::Professional, "Changed dividends of the market", "/v1/dividends/history?updated_since=…"),
     (Tier::Professional, "Change stream of the market", "/v1/changes without symbols"),
 ];

@@ -88,7 +88,6 @@ pub(crate) fn complete_document(document: &utoipa::openapi::OpenApi) -> Result<V
             continue;
         };
         operation["operationId"] = operation_id(path).into();
-        let is_get = method == "get";
         if let Some(example) = parts["request_examples"].get(path) {
             for (media_type, content) in
                 operation["requestBody"]["content"].as_object_mut().into_iter().flatten()
@@ -97,11 +96,12 @@ pub(crate) fn complete_document(document: &utoipa::openapi::OpenApi) -> Result<V
             }
         }
         let parameters = operation.get_mut("parameters").and_then(Value::as_array_mut);
-        let (mut has_earlier_versions, mut has_calendar) = (false, false);
+        let (mut has_earlier_versions, mut has_formats, mut has_calendar) = (false, false, false);
         let deprecations = || DEPRECATIONS.iter().filter(|part| part.path == path);
         for parameter in parameters.into_iter().flatten() {
             let name = parameter["name"].as_str().unwrap_or_default();
             has_earlier_versions |= name == "data_version";
+            has_formats |= name == "format";
             let values = parameter["schema"]["enum"].as_array().into_iter().flatten();
             has_calendar |= name == "format" && values.into_iter().any(|value| value == "ics");
             let example = example_value(&parts["parameter_examples"], name, &parameter["schema"]);
@@ -116,6 +116,7 @@ pub(crate) fn complete_document(document: &utoipa::openapi::OpenApi) -> Result<V
                 parameter["deprecated"] = true.into();
             }
         }
+        let is_cached = method == "get" && has_formats;
         operation["x-codeSamples"] = code_samples(path, operation);
         let responses = &mut operation["responses"];
         if let Some(example) = examples.get(path) {
@@ -127,19 +128,22 @@ pub(crate) fn complete_document(document: &utoipa::openapi::OpenApi) -> Result<V
             let schema = &mut responses["200"]["content"][EVENT_STREAM]["schema"];
             *schema = event_schema(&schema.take());
         }
-        if keyed && !is_stream {
+        if keyed && has_formats {
             bodies.push(responses["200"]["content"]["application/json"]["schema"].clone());
             responses["200"]["content"]["text/csv"] = parts["csv"].clone();
             if has_calendar {
                 responses["200"]["content"]["text/calendar"] = json!({ "schema": { "type": "string" } });
             }
-            let of_get = is_get.then_some("304").into_iter().chain(has_earlier_versions.then_some("410"));
-            for status in of_get.chain(["412"]) {
+            let of_get = is_cached.then_some("304").into_iter().chain(has_earlier_versions.then_some("410"));
+            for status in of_get {
                 responses[status] = parts["responses"][status].clone();
             }
         }
+        if keyed && !is_stream {
+            responses["412"] = parts["responses"]["412"].clone();
+        }
         for (status, response) in responses.as_object_mut().into_iter().flatten() {
-            response["headers"] = headers(status, keyed, is_stream, is_get);
+            response["headers"] = headers(status, keyed, is_cached);
             if keyed && status.starts_with(['4', '5']) {
                 response["content"]["application/json"]["examples"] = error_bodies(status).into();
                 let shared = json!({ "$ref": format!("#/components/responses/{status}") });
@@ -255,12 +259,11 @@ fn reference_row_schemas(schemas: &mut Value) {
 }
 
 /// Headers of a response with this status, as references to `components/headers`. `keyed` is true if the endpoint needs
-/// an API key. The client may store only the response of a GET that is not a stream.
-fn headers(status: &str, keyed: bool, is_stream: bool, is_get: bool) -> Value {
+/// an API key. `is_cached` is true if the client may store the response 200.
+fn headers(status: &str, keyed: bool, is_cached: bool) -> Value {
     let quota: &[&str] = &["X-Quota-Limit", "X-Quota-Remaining", "X-Quota-Reset"];
     let own: &[&str] = match status {
-        "200" if is_stream || !is_get => &[],
-        "200" if keyed => &["ETag", "Cache-Control", "Link"],
+        "200" if is_cached => &["ETag", "Cache-Control", "Link"],
         "304" => &["ETag", "Cache-Control"],
         "401" => &["WWW-Authenticate"],
         "405" => &["Allow"],

@@ -12,9 +12,7 @@ use telemetry::escape_formula;
 use telemetry::report::Report;
 
 use super::row_difference::{CellValue, RowDifference};
-
-#[cfg(feature = "parquet")]
-use crate::export::{ColumnType, ParquetColumn, ParquetFileWriter};
+use crate::publish::{ColumnType, ParquetColumn, ParquetWriter};
 
 const HEADER: [&str; 7] = ["table", "symbol", "key", "change", "column", "a", "b"];
 
@@ -27,8 +25,7 @@ pub(crate) struct DifferenceFile {
 #[derive(Debug)]
 enum Writer {
     Csv(csv::Writer<BufWriter<File>>),
-    #[cfg(feature = "parquet")]
-    Parquet(ParquetFileWriter),
+    Parquet(ParquetWriter<File>),
 }
 
 impl DifferenceFile {
@@ -39,14 +36,11 @@ impl DifferenceFile {
         Ok(Self { writer: Writer::Csv(writer), file })
     }
 
-    #[cfg(feature = "parquet")]
     pub(crate) fn create_parquet(path: &Path) -> anyhow::Result<Self> {
         let (created, file) = AtomicFile::create(path)?;
         let columns = HEADER.map(|name| ParquetColumn::new(name, ColumnType::Text)).into();
-        let folder = file.path().parent().unwrap_or(Path::new(""));
-        let name = file.path().file_name().unwrap_or_default();
-        let writer = ParquetFileWriter::open(created, folder, name.into(), columns);
-        Ok(Self { writer: Writer::Parquet(writer.with_context(|| file.to_string())?), file })
+        let writer = ParquetWriter::new(created, columns).with_context(|| file.to_string())?;
+        Ok(Self { writer: Writer::Parquet(writer), file })
     }
 
     pub(super) fn write(&mut self, difference: &RowDifference) -> anyhow::Result<()> {
@@ -60,12 +54,11 @@ impl DifferenceFile {
                     let line = [difference.table, &symbol, &key, &change, &changed.column, &a, &b];
                     writer.write_record(line).map_err(anyhow::Error::from)
                 }
-                #[cfg(feature = "parquet")]
                 Writer::Parquet(writer) => {
                     let (a, b) = (changed.a.to_string(), changed.b.to_string());
                     let row = [difference.table, &symbol, &key, &change, &changed.column, &a, &b];
                     writer.columns().iter_mut().zip(row).for_each(|(column, value)| column.push_str(value));
-                    writer.flush_full_group()
+                    writer.flush_full_group().map_err(anyhow::Error::from)
                 }
             };
             written.with_context(|| self.file.to_string())?;
@@ -80,7 +73,6 @@ impl DifferenceFile {
                 let inner = writer.into_inner().map_err(csv::IntoInnerError::into_error);
                 inner.with_context(|| file.to_string())?;
             }
-            #[cfg(feature = "parquet")]
             Writer::Parquet(writer) => {
                 writer.finish().with_context(|| file.to_string())?;
             }
@@ -121,11 +113,6 @@ impl AtomicFile {
         // `create_new` fails instead of following the link.
         let _ = fs::remove_file(&file.written);
         Ok((File::create_new(&file.written).with_context(|| file.to_string())?, file))
-    }
-
-    #[cfg(feature = "parquet")]
-    pub(crate) fn path(&self) -> &Path {
-        &self.written
     }
 
     pub(crate) fn finish(self) -> anyhow::Result<()> {

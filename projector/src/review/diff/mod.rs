@@ -33,11 +33,6 @@ use generation_reader::{
     ComparedGeneration, DiffCandidates, DiffScope, GenerationReader, find_reasons, open_readers,
 };
 
-/// Hint for a user who requests a Parquet file from a build without the feature `parquet`.
-#[cfg(not(feature = "parquet"))]
-pub(crate) const NEEDS_PARQUET: &str =
-    "this program was built without it; build it with cargo build --release --features projector/parquet";
-
 const REVIEWED: &str = include_str!("../../../queries/diff_reviewed.sql");
 
 const SECURITIES_PER_CHUNK: usize = 250;
@@ -74,8 +69,7 @@ pub(crate) struct DiffArgs {
     #[arg(long, value_name = "FILE")]
     pub csv: Option<PathBuf>,
     /// Parquet file for all differing values, one per row
-    // Without the feature `parquet`, this option is hidden and fails with a hint.
-    #[arg(long, value_name = "FILE", hide = cfg!(not(feature = "parquet")))]
+    #[arg(long, value_name = "FILE")]
     pub parquet: Option<PathBuf>,
     /// HTML file for a report without external resources
     #[arg(long, value_name = "FILE")]
@@ -192,10 +186,7 @@ async fn compare_readers(
 
 fn create_files(args: &DiffArgs) -> anyhow::Result<Vec<DifferenceFile>> {
     let csv = args.csv.as_deref().map(DifferenceFile::create_csv);
-    #[cfg(feature = "parquet")]
     let parquet = args.parquet.as_deref().map(DifferenceFile::create_parquet);
-    #[cfg(not(feature = "parquet"))]
-    let parquet = args.parquet.as_ref().map(|_| bail!("cannot write Parquet: {NEEDS_PARQUET}"));
     csv.into_iter().chain(parquet).collect()
 }
 

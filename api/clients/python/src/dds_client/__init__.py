@@ -4,6 +4,7 @@ from . import errors, models
 from .changes import Change, Notice
 from .client import AsyncClient, Client
 from .errors import BrokenAnswer, DdsError, Refused, Unreachable
+from .files import Files
 from .frame import to_dataframe
 from .pages import AsyncPages, Pages
 from .retry import Retry
@@ -16,6 +17,7 @@ __all__ = [
     "Change",
     "Client",
     "DdsError",
+    "Files",
     "Notice",
     "Pages",
     "Refused",

@@ -16,6 +16,7 @@ import msgspec
 
 from .changes import PATH, SILENCE, Cause, Change, Event, Kind, Notice, Progress
 from .errors import BrokenAnswer, DdsError, MissingKey, Refused, Unreachable, VersionNotServed, refusal
+from .files import Files
 from .kept import Kept
 from .newest import Newest
 from .operations import AsyncOperations, Operations
@@ -50,7 +51,7 @@ class _Core:
             raise MissingKey("give a key, or set DDS_API_KEY")
         # A base may end in /v1, as the service's published address does; every path begins with it.
         base = (url or os.environ.get("DDS_API_URL") or LOCAL).rstrip("/").removesuffix("/v1")
-        self._retry = retry
+        self._retry, self._timeout = retry, timeout
         self._of_streams = httpx.Timeout(timeout, read=max(timeout, SILENCE))
         self._kept = Kept(kept_answers)
         self._newest = Newest()
@@ -109,6 +110,10 @@ class Client(_Core, Operations):
     def get(self, path: str, query: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Any path with any parameters, as JSON with exact decimals: what typed methods leave out, like `fields`."""
         return self._ask(path, query or {}, dict[str, Any])
+
+    def files(self, version: str | None = None) -> Files:
+        """Whole tables as files of an object store (Professional): of a data version, by default the newest that is published."""
+        return Files(self.get("/v1/files", {"version": version})["data"], timeout=self._timeout)
 
     def changes(
         self,
@@ -219,6 +224,10 @@ class AsyncClient(_Core, AsyncOperations):
     async def get(self, path: str, query: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Any path with any parameters, as JSON with exact decimals: what typed methods leave out, like `fields`."""
         return await self._ask(path, query or {}, dict[str, Any])
+
+    async def files(self, version: str | None = None) -> Files:
+        """Whole tables as files of an object store (Professional): of a data version, by default the newest that is published."""
+        return Files((await self.get("/v1/files", {"version": version}))["data"], timeout=self._timeout)
 
     async def changes(
         self,

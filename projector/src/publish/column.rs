@@ -1,7 +1,7 @@
 //! Column of a Parquet file, with its values buffered until the next row group. Every value is optional, and decimals
 //! are exact.
 //!
-//! Types of exported columns and their names in Postgres, Parquet and the manifest.
+//! Types of published columns and their names in Postgres, Parquet and the manifest.
 
 use std::str;
 
@@ -182,14 +182,14 @@ impl<'a> FromSql<'a> for TextValue<'a> {
     }
 }
 
-/// Decimal places of an exported numeric column that has no declared scale. Factors have the most decimal places: 12.
-pub(super) const SCALE: u32 = 12;
+/// Decimal places of a published numeric column that has no declared scale. Divisions are rounded to 18 places.
+const SCALE: u32 = 18;
 /// Offset that Postgres adds to the type modifier of a numeric column.
 const MODIFIER: i32 = 4;
 /// Error for a value that does not fit a decimal column.
 pub(super) fn unscalable(column: &str, value: &str, scale: u32) -> anyhow::Error {
     anyhow!(
-        "cannot export {value} in column {column}: decimals have 38 digits, {scale} of them after the point"
+        "cannot publish {value} in column {column}: its decimals have 38 digits, {scale} of them after the point"
     )
 }
 
@@ -209,7 +209,7 @@ pub(crate) enum ColumnType {
 }
 
 impl ColumnType {
-    /// Type for a Postgres column. JSON values become text. `None` for a column type that cannot be exported.
+    /// Type for a Postgres column. JSON values become text. `None` for a column type that cannot be published.
     pub(super) fn from_postgres(column: &Column) -> Option<Self> {
         Some(match *column.type_() {
             Type::TEXT | Type::JSON => Self::Text,

@@ -1,1 +1,0 @@
-select * from etfs order by symbol

@@ -1,1 +1,0 @@
-select * from fundamentals order by symbol

@@ -1,1 +1,0 @@
-select * from holdings order by etf_symbol, as_of, rank

@@ -1,1 +1,0 @@
-select * from metrics order by symbol

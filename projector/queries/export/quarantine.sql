@@ -1,1 +1,0 @@
-select * from quarantine order by symbol, kind, date, source, line

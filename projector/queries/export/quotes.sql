@@ -1,1 +1,0 @@
-select * from quotes order by symbol

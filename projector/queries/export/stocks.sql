@@ -1,1 +1,0 @@
-select * from stocks order by symbol

@@ -1,0 +1,2 @@
+-- $1 year, $2 securities.
+select symbol, days, close, range, volume, extra from prices where year = $1 and symbol = any ($2) order by symbol

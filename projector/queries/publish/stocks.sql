@@ -1,0 +1,2 @@
+-- $1 securities.
+select * from stocks where symbol = any ($1) order by symbol

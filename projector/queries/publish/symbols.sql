@@ -1,0 +1,1 @@
+select * from symbols order by symbol

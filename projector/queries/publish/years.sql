@@ -1,0 +1,1 @@
+select symbol, year, digest from prices order by year, symbol

@@ -1,0 +1,50 @@
+//! Removal of old versions from the object store: first their manifests, then the files that no manifest names.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use anyhow::Context;
+use chrono::{DateTime, TimeDelta, Utc};
+use futures::TryStreamExt;
+use object_store::path::Path;
+use object_store::{ObjectMeta, ObjectStoreExt};
+use store::published_files::{DATA, FileStore, VERSIONS};
+
+/// Age below which a file is kept although no manifest names it: a publisher may be about to name it.
+const MIN_FILE_AGE: TimeDelta = TimeDelta::days(1);
+
+/// Removes the versions that were published more than `keep` ago, except the newest. Returns the number of removed
+/// versions and files.
+pub(super) async fn remove_old_versions(store: &FileStore, keep: Duration) -> anyhow::Result<(u64, u64)> {
+    let Some((latest, _)) = store.latest().await? else { return Ok((0, 0)) };
+    let keep_from = before(TimeDelta::from_std(keep).context("cannot keep versions for so long")?);
+    let (mut removed_versions, mut removed_files) = (0, 0);
+    let mut named: HashSet<Path> = HashSet::new();
+    for manifest in list(store, VERSIONS).await? {
+        let name = manifest.location.parts().rev().nth(1).context("cannot list the versions")?;
+        if name.as_ref() != latest.data_version && manifest.last_modified < keep_from {
+            store.objects.delete(&manifest.location).await?;
+            removed_versions += 1;
+        } else if let Some(version) = store.version(name.as_ref()).await? {
+            let files = version.tables.iter().flat_map(|table| &table.files);
+            named.extend(files.map(|file| store.path(&file.path)));
+        }
+    }
+    let old = before(MIN_FILE_AGE);
+    for file in list(store, DATA).await? {
+        if file.last_modified < old && !named.contains(&file.location) {
+            store.objects.delete(&file.location).await?;
+            removed_files += 1;
+        }
+    }
+    Ok((removed_versions, removed_files))
+}
+
+async fn list(store: &FileStore, folder: &str) -> Result<Vec<ObjectMeta>, object_store::Error> {
+    store.objects.list(Some(&store.path(folder))).try_collect().await
+}
+
+/// Instant before now; the earliest instant if the difference is too large.
+fn before(age: TimeDelta) -> DateTime<Utc> {
+    Utc::now().checked_sub_signed(age).unwrap_or(DateTime::<Utc>::MIN_UTC)
+}
