@@ -112,7 +112,7 @@ endpoint! {
     ///
     /// One row per month and source, newest month first. A month is measured when the market date has passed into the next
     /// month, and never changes. Corrections and lags are those of the dividends that were published since the
-    /// measurement of the month before.
+    /// measurement of the month before; the first month has none.
     get "/v1/quality", tag "System", returns "A page of months",
     quality(Access<Free, QualityParameters>) -> List<QualityMonth> { respond(render) }
 }

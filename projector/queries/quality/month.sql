@@ -1,5 +1,6 @@
 -- $1 generation, $2 month, $3 sources with adjusted closes, $4 ex-dates on which they agree, $5 ex-dates. Stores the quality
--- of each source, unless the month has it already. Events of dividends are counted once: from the last position on.
+-- of each source, unless the month has it already. Events of dividends are counted once, from the
+-- position of the month before on. The first month has none: they are those of the first loads.
 with resting as (
   select distinct symbol, source from security_sources($1, null, null)
 ), active as (
@@ -24,7 +25,7 @@ with resting as (
     ) / 86400 end as days
   from notices n
   where n.kind = 'dividends' and n.cause = 'data'
-    and n.position > (select coalesce(max(m.position), 0) from quality_months m)
+    and n.position > (select max(m.position) from quality_months m)
 ), counted as (
   select source, count(*) filter (where event = 'corrected') as corrected,
     count(*) filter (where event = 'cancelled') as cancelled, count(days) as declared,
