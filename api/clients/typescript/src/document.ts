@@ -286,6 +286,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/files": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Files of the whole market (Professional)
+         * @description Parquet files of every table, with addresses at which they can be fetched from the object store for an hour
+         *     without a key. The addresses are secrets. Not every data version is published, and old ones are removed. Status
+         *     404 if the service has no files of the version.
+         */
+        get: operations["files"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/fx": {
         parameters: {
             query?: never;
@@ -407,6 +429,28 @@ export interface paths {
          * @description The newest valid bar, with its session and its age in sessions.
          */
         get: operations["prices_by_symbol_latest"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/quality": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Quality of the data by month
+         * @description One row per month and source, newest month first. A month is measured when the market date has passed into the next
+         *     month, and never changes. Corrections and lags are those of the dividends that were published since the
+         *     measurement of the month before; the first month has none.
+         */
+        get: operations["quality"];
         put?: never;
         post?: never;
         delete?: never;
@@ -571,6 +615,27 @@ export interface paths {
          * @description The sector is given by name or slug, in upper or lower case.
          */
         get: operations["sectors_by_sector"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/sources": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Sources and licences
+         * @description A security rests on each source with a row of it, also if another source's row is used, because the rules
+         *     compare the rows of all sources.
+         */
+        get: operations["sources"];
         put?: never;
         post?: never;
         delete?: never;
@@ -984,6 +1049,8 @@ export interface components {
              * @description Instant in the parameter `known_at`. Omitted if the request does not have this parameter.
              */
             known_at?: string | null;
+            /** @description Requested securities that rest on a source which must not be redistributed. Omitted if there are none. */
+            left_out?: components["schemas"]["LeftOut"] | null;
             /** @description Requested symbols without a row. */
             missing: string[];
             /** @description Counts of symbols. */
@@ -2271,7 +2338,7 @@ export interface components {
             /**
              * Format: date-time
              * @description End of the last failing minute, in UTC; null if the incident may continue, because this minute ended less than
-             *     five minutes ago.
+             *     eight minutes ago.
              */
             end?: string | null;
             /** @description Share of the calls that failed, in percent. */
@@ -2464,6 +2531,13 @@ export interface components {
             /** @description Canonical ticker. */
             symbol: string;
         };
+        /** @description Securities that a response leaves out. */
+        LeftOut: {
+            /** @description Sources of these securities that must not be redistributed. `/v1/sources` has their licences. */
+            sources: string[];
+            /** @description Canonical tickers of the securities. */
+            symbols: string[];
+        };
         /** @description Error response for a used-up rate limit or quota, or for too many open change streams. */
         LimitedBody: {
             /**
@@ -2527,6 +2601,13 @@ export interface components {
             meta: components["schemas"]["ListMeta"];
         };
         /** @description Response with a page of a list. */
+        List_QualityMonth: {
+            /** @description The rows of the page, in order. */
+            data: components["schemas"]["QualityMonth"][];
+            /** @description Size, next cursor, data version and warnings of the page. */
+            meta: components["schemas"]["ListMeta"];
+        };
+        /** @description Response with a page of a list. */
         List_Revision: {
             /** @description The rows of the page, in order. */
             data: components["schemas"]["Revision"][];
@@ -2551,6 +2632,13 @@ export interface components {
         List_SecurityEvent: {
             /** @description The rows of the page, in order. */
             data: components["schemas"]["SecurityEvent"][];
+            /** @description Size, next cursor, data version and warnings of the page. */
+            meta: components["schemas"]["ListMeta"];
+        };
+        /** @description Response with a page of a list. */
+        List_SourceRow: {
+            /** @description The rows of the page, in order. */
+            data: components["schemas"]["SourceRow"][];
             /** @description Size, next cursor, data version and warnings of the page. */
             meta: components["schemas"]["ListMeta"];
         };
@@ -2621,6 +2709,11 @@ export interface components {
             /** @description Cursor of the next page; null on the last page. */
             next_cursor?: string | null;
             /**
+             * @description Sources of the rows, whose licences `/v1/sources` has. Omitted for lists of several securities, and if the rows
+             *     do not name their sources.
+             */
+            sources?: string[] | null;
+            /**
              * @description Value for the parameter `updated_since`. A later request with this value returns the changes since this
              *     response. All pages of a list have the same value. Omitted if the endpoint does not support `updated_since`, and
              *     for a short time while the service switches to rebuilt data.
@@ -2682,6 +2775,11 @@ export interface components {
              * @description Last day of the range; without dates in the request, the newest session. Null if there is no data.
              */
             end_date?: string | null;
+            /**
+             * @description Securities with bars in the range that rest on a source which must not be redistributed. Omitted if this page
+             *     passes none.
+             */
+            left_out?: components["schemas"]["LeftOut"] | null;
             /**
              * Format: date
              * @description First day of the range; without dates in the request, the newest session. Null if there is no data.
@@ -3379,6 +3477,175 @@ export interface components {
              *     not configured.
              */
             lag_seconds: number | null;
+        };
+        /** @description Column of a table. */
+        PublishedColumn: {
+            /** @description Name of the column. */
+            name: string;
+            /** @description SQL name of the type. */
+            type: string;
+        };
+        /** @description Parquet file of a table. */
+        PublishedFile: {
+            /**
+             * Format: int64
+             * @description Size of the file, in bytes.
+             */
+            bytes: number;
+            /**
+             * @description Digest of the generation's digests of the rows. Files with equal digests have equal rows. Null for a table
+             *     without digests.
+             */
+            digest?: string | null;
+            /** @description Path below the prefix of the store. It contains the BLAKE3 hash of the file. */
+            path: string;
+            /**
+             * Format: int64
+             * @description Number of rows.
+             */
+            rows: number;
+            /** @description Signed address of the file. Omitted in the manifest. */
+            url?: string | null;
+        };
+        /** @description Licence of a source, as the operator stated it. All fields except the name are null without a statement. */
+        PublishedSource: {
+            /** @description Text that names the source wherever its data is shown. */
+            attribution?: string | null;
+            /** @description Name of the licence. */
+            licence?: string | null;
+            /** @description Name of the source. */
+            source: string;
+            /** @description Address of the text of the licence. */
+            url?: string | null;
+        };
+        /** @description Table of a data version. */
+        PublishedTable: {
+            /** @description Columns, in the order of the files. */
+            columns: components["schemas"]["PublishedColumn"][];
+            /** @description Files of the table. Together they have each row once. */
+            files: components["schemas"]["PublishedFile"][];
+            /** @description Name of the table. */
+            name: string;
+            /**
+             * Format: int64
+             * @description Number of rows in all files.
+             */
+            rows: number;
+        };
+        /** @description Files of one data version: its manifest. */
+        PublishedVersion: {
+            /**
+             * Format: date
+             * @description As-of date of the market: the newest session in the data.
+             */
+            as_of?: string | null;
+            /** @description Data version of the files, as in other responses. */
+            data_version: string;
+            /**
+             * Format: date-time
+             * @description Time until which the addresses of the files are valid. Omitted in the manifest.
+             */
+            expires_at?: string | null;
+            /**
+             * Format: int32
+             * @description Version of the layout of the files.
+             */
+            format: number;
+            /**
+             * Format: int32
+             * @description Number of the generation.
+             */
+            generation: number;
+            /** @description Securities without rows in the files. Omitted if there are none. */
+            left_out?: components["schemas"]["UnpublishedSecurities"] | null;
+            /** @description Version of the rules that derived the data. */
+            method_version: string;
+            /**
+             * Format: int64
+             * @description Position in the journal. It is greater for newer data.
+             */
+            position: number;
+            /**
+             * Format: date-time
+             * @description Time at which the files were published.
+             */
+            published_at: string;
+            /** @description Rule parameters that differ from their defaults. */
+            rules: {
+                [key: string]: string;
+            };
+            /**
+             * Format: int64
+             * @description Sequence of the last log message in the data.
+             */
+            sequence: number;
+            /** @description Sources of the data, with their licences. */
+            sources: components["schemas"]["PublishedSource"][];
+            /** @description Start of the changes after this version, for the parameters `updated_since` and `since`. */
+            sync_from: string;
+            /** @description Tables, with their files. */
+            tables: components["schemas"]["PublishedTable"][];
+        };
+        /** @description Quality of a source in a month. */
+        QualityMonth: {
+            /**
+             * Format: int64
+             * @description Number of ex-dates on which the adjusted closes of the source agree with the computed price factor (R40).
+             *     Null if the source has no adjusted closes.
+             */
+            agreeing: number | null;
+            /**
+             * Format: date
+             * @description Market date of the measurement, in the next month with a session.
+             */
+            as_of: string;
+            /**
+             * Format: int64
+             * @description Number of dividends that were cancelled after their publication.
+             */
+            cancelled: number;
+            /**
+             * Format: int64
+             * @description Number of dividends that were corrected after their publication.
+             */
+            corrected: number;
+            /** @description Coverage by type of security. */
+            coverage: {
+                [key: string]: components["schemas"]["TypeCoverage"];
+            };
+            /**
+             * Format: int64
+             * @description Number of dividends that were published with their declaration date, at most ten sessions after it.
+             */
+            declared: number;
+            /**
+             * Format: int64
+             * @description Number of compared ex-dates. Null if the source has no adjusted closes.
+             */
+            ex_dates: number | null;
+            /**
+             * Format: decimal
+             * @description Median time from the begin of the declaration date in New York to the publication, in days. Null if no
+             *     dividend was declared.
+             */
+            lag_median_days: Decimal | null;
+            /**
+             * Format: decimal
+             * @description 95th percentile of this time (nearest rank), in days.
+             */
+            lag_p95_days: Decimal | null;
+            /**
+             * Format: date
+             * @description First day of the month.
+             */
+            month: string;
+            /**
+             * Format: int64
+             * @description Number of loaded rows, from the first load on. A row that is loaded again counts again.
+             */
+            rows: number;
+            /** @description Name of the source. */
+            source: string;
         };
         /**
          * @description A quarantined row: no figure uses it, because it is invalid or contradicts other data. It is used again if a
@@ -4197,7 +4464,9 @@ export interface components {
         SecurityType: "stock" | "etf" | "adr" | "reit" | "mlp" | "preferred" | "closed_end_fund" | "trust";
         /**
          * @description Traffic of the last 90 days, incidents and planned work. Calls of the API and of pages are counted, but not probes,
-         *     requests for the status, files of pages, and unknown addresses. Calls of the last two minutes may be missing.
+         *     requests for the status, files of pages, unknown addresses, and calls whose client closed the connection before the
+         *     answer. A call of the MCP server counts as failed only if its HTTP status is 500 or more. Calls of the last two minutes
+         *     may be missing.
          */
         ServiceHistory: {
             /**
@@ -4261,6 +4530,13 @@ export interface components {
             meta: components["schemas"]["Meta"];
         };
         /** @description Response with one resource. */
+        Single_PublishedVersion: {
+            /** @description Files of one data version: its manifest. */
+            data: components["schemas"]["PublishedVersion"];
+            /** @description Data version and warnings of the response. */
+            meta: components["schemas"]["Meta"];
+        };
+        /** @description Response with one resource. */
         Single_Quote: {
             /** @description End-of-day quote. Prices, averages and ranges are in `currency`, adjusted for splits, but not for dividends. */
             data: components["schemas"]["Quote"];
@@ -4295,6 +4571,29 @@ export interface components {
             listings?: components["schemas"]["Listing"][];
             /** @description Price figures of the latest session. */
             pricing?: components["schemas"]["Pricing"];
+        };
+        /** @description Source of the data, with its licence. */
+        SourceRow: {
+            /** @description Text that names the source wherever its data is shown. */
+            attribution: string | null;
+            /** @description Kinds of its loaded rows: security, price, dividend, split, fundamentals, etf, holding or fx. */
+            kinds?: string[];
+            /** @description Name of the licence; null if the operator stated none. */
+            licence: string | null;
+            /**
+             * @description False if the data must not be redistributed: bulk responses, exports and pages without a key leave out the
+             *     securities that rest on the source.
+             */
+            redistribution: boolean | null;
+            /** @description Name of the source, as in `source` of the rows. */
+            source: string;
+            /**
+             * Format: date-time
+             * @description Time at which the licence was stated, in UTC.
+             */
+            stated_at: string | null;
+            /** @description Address of the licence. */
+            url: string | null;
         };
         /** @description Split record with its security and its calendar event. */
         SplitCalendarRow: components["schemas"]["SplitRow"] & components["schemas"]["CalendarSecurity"] & {
@@ -4388,7 +4687,7 @@ export interface components {
         };
         /** @description Status of the service. */
         StatusReport: {
-            /** @description Age of the served data by feed; null while it cannot be read, or not within 300 ms. */
+            /** @description Age of the served data by feed, read at most a minute ago; null while it cannot be read, or not within 300 ms. */
             feeds?: components["schemas"]["FeedAge"][] | null;
             /** @description Current health, as in `/v1/health`. */
             health: components["schemas"]["Health"];
@@ -4533,6 +4832,8 @@ export interface components {
         Summary: {
             /** @description Number of symbols without a row. */
             failed: number;
+            /** @description Number of securities that `meta.left_out` lists. Omitted if there are none. */
+            left_out?: number | null;
             /** @description Number of distinct requested symbols. */
             requested: number;
             /** @description Number of symbols with a row. */
@@ -4615,6 +4916,26 @@ export interface components {
             received?: components["schemas"]["ReceivedPayment"][] | null;
             /** @description Purchases and sales in any order. With the received dividends, 1 to 10,000 lines. */
             transactions: components["schemas"]["Transaction"][];
+        };
+        /** @description Active securities of a type. */
+        TypeCoverage: {
+            /**
+             * Format: int64
+             * @description Number of active securities.
+             */
+            active: number;
+            /**
+             * Format: int64
+             * @description Number of active securities with a row of the source.
+             */
+            covered: number;
+        };
+        /** @description Securities that rest on sources which must not be redistributed. */
+        UnpublishedSecurities: {
+            /** @description Number of securities. */
+            securities: number;
+            /** @description Names of these sources. */
+            sources: string[];
         };
         /**
          * @description Decision of an operator about a quarantined row.
@@ -6415,6 +6736,52 @@ export interface operations {
             503: components["responses"]["503"];
         };
     };
+    files: {
+        parameters: {
+            query?: {
+                /** @description Data version of the files: the `meta.data_version` of a response. Default: the newest published version. */
+                version?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Files of a data version */
+            200: {
+                headers: {
+                    "X-Quota-Limit": components["headers"]["X-Quota-Limit"];
+                    "X-Quota-Remaining": components["headers"]["X-Quota-Remaining"];
+                    "X-Quota-Reset": components["headers"]["X-Quota-Reset"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Single_PublishedVersion"];
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            404: components["responses"]["404"];
+            405: components["responses"]["405"];
+            412: components["responses"]["412"];
+            429: components["responses"]["429"];
+            /** @description The request head is longer than 96 KiB. The response has no body. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
     fx: {
         parameters: {
             query: {
@@ -6977,6 +7344,94 @@ export interface operations {
             404: components["responses"]["404"];
             405: components["responses"]["405"];
             410: components["responses"]["410"];
+            412: components["responses"]["412"];
+            429: components["responses"]["429"];
+            /** @description The request head is longer than 96 KiB. The response has no body. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    quality: {
+        parameters: {
+            query?: {
+                /** @description `next_cursor` of the previous page. Filters and order must be the same as in that request. */
+                cursor?: string;
+                /**
+                 * @description Maximum number of rows on a page.
+                 * @example 100
+                 */
+                limit?: number;
+                /**
+                 * @description Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-Version` has the same
+                 *     effect. Status 412 if no such data exists. The version in a cursor, `updated_since` or `If-None-Match` is preferred
+                 *     too, but older data gives no error.
+                 */
+                min_version?: string;
+                /** @description A day of the month. Default: all months. */
+                month?: string;
+                /**
+                 * @description Sort keys with direction, comma-separated, most significant first, each key once. Nulls come last.
+                 * @example [
+                 *       "month.desc",
+                 *       "source.asc"
+                 *     ]
+                 */
+                sort?: ("month.asc" | "month.desc" | "source.asc" | "source.desc")[];
+                /** @description Name of the source. Default: all sources. */
+                source?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of months */
+            200: {
+                headers: {
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    ETag: components["headers"]["ETag"];
+                    Link: components["headers"]["Link"];
+                    "X-Quota-Limit": components["headers"]["X-Quota-Limit"];
+                    "X-Quota-Remaining": components["headers"]["X-Quota-Remaining"];
+                    "X-Quota-Reset": components["headers"]["X-Quota-Reset"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["List_QualityMonth"];
+                };
+            };
+            /** @description The client's copy is current. */
+            304: {
+                headers: {
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    ETag: components["headers"]["ETag"];
+                    "X-Quota-Limit": components["headers"]["X-Quota-Limit"];
+                    "X-Quota-Remaining": components["headers"]["X-Quota-Remaining"];
+                    "X-Quota-Reset": components["headers"]["X-Quota-Reset"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            404: components["responses"]["404"];
+            405: components["responses"]["405"];
             412: components["responses"]["412"];
             429: components["responses"]["429"];
             /** @description The request head is longer than 96 KiB. The response has no body. */
@@ -8548,6 +9003,97 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Single_SectorDetail"];
+                };
+            };
+            /** @description The client's copy is current. */
+            304: {
+                headers: {
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    ETag: components["headers"]["ETag"];
+                    "X-Quota-Limit": components["headers"]["X-Quota-Limit"];
+                    "X-Quota-Remaining": components["headers"]["X-Quota-Remaining"];
+                    "X-Quota-Reset": components["headers"]["X-Quota-Reset"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            404: components["responses"]["404"];
+            405: components["responses"]["405"];
+            412: components["responses"]["412"];
+            429: components["responses"]["429"];
+            /** @description The request head is longer than 96 KiB. The response has no body. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    sources: {
+        parameters: {
+            query?: {
+                /** @description `next_cursor` of the previous page. Filters and order must be the same as in that request. */
+                cursor?: string;
+                /**
+                 * @description Maximum number of rows on a page.
+                 * @example 100
+                 */
+                limit?: number;
+                /**
+                 * @description Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-Version` has the same
+                 *     effect. Status 412 if no such data exists. The version in a cursor, `updated_since` or `If-None-Match` is preferred
+                 *     too, but older data gives no error.
+                 */
+                min_version?: string;
+                /**
+                 * @description Sort keys with direction, comma-separated, most significant first, each key once. Nulls come last.
+                 * @example [
+                 *       "source.asc"
+                 *     ]
+                 */
+                sort?: ("source.asc" | "source.desc")[];
+                /**
+                 * @description Comma-separated symbols (at most 50). Only the sources on which these securities rest are listed. Default:
+                 *     all sources.
+                 * @example [
+                 *       "SPY"
+                 *     ]
+                 */
+                symbols?: string[];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of sources */
+            200: {
+                headers: {
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    ETag: components["headers"]["ETag"];
+                    Link: components["headers"]["Link"];
+                    "X-Quota-Limit": components["headers"]["X-Quota-Limit"];
+                    "X-Quota-Remaining": components["headers"]["X-Quota-Remaining"];
+                    "X-Quota-Reset": components["headers"]["X-Quota-Reset"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["List_SourceRow"];
                 };
             };
             /** @description The client's copy is current. */

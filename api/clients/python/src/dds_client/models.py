@@ -54,6 +54,9 @@ class BulkMeta(Struct, frozen=True, kw_only=True):
     """Requested symbols without a row, each with a code and a message."""
     known_at: dt.datetime | None = None
     """Instant in the parameter `known_at`. Omitted if the request does not have this parameter."""
+    left_out: LeftOut | None = None
+    """Requested securities that rest on a source which must not be redistributed. Omitted if there are
+    none."""
     missing: list[str]
     """Requested symbols without a row."""
     summary: Summary
@@ -296,6 +299,9 @@ class CompareMeta(Struct, frozen=True, kw_only=True):
     """Requested symbols that are unknown. Omitted if the endpoint has no `symbols` parameter."""
     next_cursor: str | None = None
     """Cursor of the next page; null on the last page."""
+    sources: list[str] | None = field(default_factory=list)
+    """Sources of the rows, whose licences `/v1/sources` has. Omitted for lists of several securities,
+    and if the rows do not name their sources."""
     sync_from: str | None = None
     """Value for the parameter `updated_since`. A later request with this value returns the changes
     since this response. All pages of a list have the same value. Omitted if the endpoint does not
@@ -1221,6 +1227,9 @@ class GrowthMeta(Struct, frozen=True, kw_only=True):
     """Requested symbols that are unknown. Omitted if the endpoint has no `symbols` parameter."""
     next_cursor: str | None = None
     """Cursor of the next page; null on the last page."""
+    sources: list[str] | None = field(default_factory=list)
+    """Sources of the rows, whose licences `/v1/sources` has. Omitted for lists of several securities,
+    and if the rows do not name their sources."""
     sync_from: str | None = None
     """Value for the parameter `updated_since`. A later request with this value returns the changes
     since this response. All pages of a list have the same value. Omitted if the endpoint does not
@@ -1387,6 +1396,9 @@ class HoldingsMeta(Struct, frozen=True, kw_only=True):
     """Requested symbols that are unknown. Omitted if the endpoint has no `symbols` parameter."""
     next_cursor: str | None = None
     """Cursor of the next page; null on the last page."""
+    sources: list[str] | None = field(default_factory=list)
+    """Sources of the rows, whose licences `/v1/sources` has. Omitted for lists of several securities,
+    and if the rows do not name their sources."""
     sync_from: str | None = None
     """Value for the parameter `updated_since`. A later request with this value returns the changes
     since this response. All pages of a list have the same value. Omitted if the endpoint does not
@@ -1424,7 +1436,7 @@ class Incident(Struct, frozen=True, kw_only=True):
     """Number of calls from start to end."""
     end: dt.datetime | None = None
     """End of the last failing minute, in UTC; null if the incident may continue, because this minute
-    ended less than five minutes ago."""
+    ended less than eight minutes ago."""
     failure_percent: Decimal
     """Share of the calls that failed, in percent."""
     failures: int
@@ -1632,6 +1644,15 @@ class LatestPrice(Struct, frozen=True, kw_only=True):
     """Change of the close since the last session before the period, percent."""
 
 
+class LeftOut(Struct, frozen=True, kw_only=True):
+    """Securities that a response leaves out."""
+
+    sources: list[str]
+    """Sources of these securities that must not be redistributed. `/v1/sources` has their licences."""
+    symbols: list[str]
+    """Canonical tickers of the securities."""
+
+
 class LimitedBody(Struct, frozen=True, kw_only=True):
     """Error response for a used-up rate limit or quota, or for too many open change streams."""
 
@@ -1672,6 +1693,9 @@ class ListMeta(Struct, frozen=True, kw_only=True):
     """Requested symbols that are unknown. Omitted if the endpoint has no `symbols` parameter."""
     next_cursor: str | None = None
     """Cursor of the next page; null on the last page."""
+    sources: list[str] | None = field(default_factory=list)
+    """Sources of the rows, whose licences `/v1/sources` has. Omitted for lists of several securities,
+    and if the rows do not name their sources."""
     sync_from: str | None = None
     """Value for the parameter `updated_since`. A later request with this value returns the changes
     since this response. All pages of a list have the same value. Omitted if the endpoint does not
@@ -1736,6 +1760,15 @@ class ListMetricsPoint(ListAnswer, frozen=True, kw_only=True):
     """Size, next cursor, data version and warnings of the page."""
 
 
+class ListQualityMonth(ListAnswer, frozen=True, kw_only=True):
+    """Response with a page of a list."""
+
+    data: list[QualityMonth]
+    """The rows of the page, in order."""
+    meta: ListMeta
+    """Size, next cursor, data version and warnings of the page."""
+
+
 class ListRevision(ListAnswer, frozen=True, kw_only=True):
     """Response with a page of a list."""
 
@@ -1767,6 +1800,15 @@ class ListSecurityEvent(ListAnswer, frozen=True, kw_only=True):
     """Response with a page of a list."""
 
     data: list[SecurityEvent]
+    """The rows of the page, in order."""
+    meta: ListMeta
+    """Size, next cursor, data version and warnings of the page."""
+
+
+class ListSourceRow(ListAnswer, frozen=True, kw_only=True):
+    """Response with a page of a list."""
+
+    data: list[SourceRow]
     """The rows of the page, in order."""
     meta: ListMeta
     """Size, next cursor, data version and warnings of the page."""
@@ -1861,6 +1903,9 @@ class MarketPricesMeta(Struct, frozen=True, kw_only=True):
     """Requested symbols that are unknown. Omitted if the endpoint has no `symbols` parameter."""
     next_cursor: str | None = None
     """Cursor of the next page; null on the last page."""
+    sources: list[str] | None = field(default_factory=list)
+    """Sources of the rows, whose licences `/v1/sources` has. Omitted for lists of several securities,
+    and if the rows do not name their sources."""
     sync_from: str | None = None
     """Value for the parameter `updated_since`. A later request with this value returns the changes
     since this response. All pages of a list have the same value. Omitted if the endpoint does not
@@ -1874,6 +1919,9 @@ class MarketPricesMeta(Struct, frozen=True, kw_only=True):
     end_date: dt.date | None = None
     """Last day of the range; without dates in the request, the newest session. Null if there is no
     data."""
+    left_out: LeftOut | None = None
+    """Securities with bars in the range that rest on a source which must not be redistributed. Omitted
+    if this page passes none."""
     start_date: dt.date | None = None
     """First day of the range; without dates in the request, the newest session. Null if there is no
     data."""
@@ -2720,6 +2768,9 @@ class PricesMeta(Struct, frozen=True, kw_only=True):
     """Requested symbols that are unknown. Omitted if the endpoint has no `symbols` parameter."""
     next_cursor: str | None = None
     """Cursor of the next page; null on the last page."""
+    sources: list[str] | None = field(default_factory=list)
+    """Sources of the rows, whose licences `/v1/sources` has. Omitted for lists of several securities,
+    and if the rows do not name their sources."""
     sync_from: str | None = None
     """Value for the parameter `updated_since`. A later request with this value returns the changes
     since this response. All pages of a list have the same value. Omitted if the endpoint does not
@@ -2800,6 +2851,123 @@ class ProjectionHealth(Struct, frozen=True, kw_only=True):
     lag_seconds: int | None = None
     """Time since the served data last contained all messages of the log, in seconds; null if the log
     is unreachable or not configured."""
+
+
+class PublishedColumn(Struct, frozen=True, kw_only=True):
+    """Column of a table."""
+
+    name: str
+    """Name of the column."""
+    type: str
+    """SQL name of the type."""
+
+
+class PublishedFile(Struct, frozen=True, kw_only=True):
+    """Parquet file of a table."""
+
+    bytes: int
+    """Size of the file, in bytes."""
+    digest: str | None = None
+    """Digest of the generation's digests of the rows. Files with equal digests have equal rows. Null
+    for a table without digests."""
+    path: str
+    """Path below the prefix of the store. It contains the BLAKE3 hash of the file."""
+    rows: int
+    """Number of rows."""
+    url: str | None = None
+    """Signed address of the file. Omitted in the manifest."""
+
+
+class PublishedSource(Struct, frozen=True, kw_only=True):
+    """Licence of a source, as the operator stated it. All fields except the name are null without a
+    statement."""
+
+    attribution: str | None = None
+    """Text that names the source wherever its data is shown."""
+    licence: str | None = None
+    """Name of the licence."""
+    source: str
+    """Name of the source."""
+    url: str | None = None
+    """Address of the text of the licence."""
+
+
+class PublishedTable(Struct, frozen=True, kw_only=True):
+    """Table of a data version."""
+
+    columns: list[PublishedColumn]
+    """Columns, in the order of the files."""
+    files: list[PublishedFile]
+    """Files of the table. Together they have each row once."""
+    name: str
+    """Name of the table."""
+    rows: int
+    """Number of rows in all files."""
+
+
+class PublishedVersion(Struct, frozen=True, kw_only=True):
+    """Files of one data version: its manifest."""
+
+    as_of: dt.date | None = None
+    """As-of date of the market: the newest session in the data."""
+    data_version: str
+    """Data version of the files, as in other responses."""
+    expires_at: dt.datetime | None = None
+    """Time until which the addresses of the files are valid. Omitted in the manifest."""
+    format: int
+    """Version of the layout of the files."""
+    generation: int
+    """Number of the generation."""
+    left_out: UnpublishedSecurities | None = None
+    """Securities without rows in the files. Omitted if there are none."""
+    method_version: str
+    """Version of the rules that derived the data."""
+    position: int
+    """Position in the journal. It is greater for newer data."""
+    published_at: dt.datetime
+    """Time at which the files were published."""
+    rules: dict[str, str]
+    """Rule parameters that differ from their defaults."""
+    sequence: int
+    """Sequence of the last log message in the data."""
+    sources: list[PublishedSource]
+    """Sources of the data, with their licences."""
+    sync_from: str
+    """Start of the changes after this version, for the parameters `updated_since` and `since`."""
+    tables: list[PublishedTable]
+    """Tables, with their files."""
+
+
+class QualityMonth(Struct, frozen=True, kw_only=True):
+    """Quality of a source in a month."""
+
+    month: dt.date
+    """First day of the month."""
+    source: str
+    """Name of the source."""
+    as_of: dt.date
+    """Market date of the measurement, in the next month with a session."""
+    rows: int
+    """Number of loaded rows, from the first load on. A row that is loaded again counts again."""
+    coverage: dict[str, TypeCoverage]
+    """Coverage by type of security."""
+    agreeing: int | None = None
+    """Number of ex-dates on which the adjusted closes of the source agree with the computed price
+    factor (R40). Null if the source has no adjusted closes."""
+    ex_dates: int | None = None
+    """Number of compared ex-dates. Null if the source has no adjusted closes."""
+    corrected: int
+    """Number of dividends that were corrected after their publication."""
+    cancelled: int
+    """Number of dividends that were cancelled after their publication."""
+    declared: int
+    """Number of dividends that were published with their declaration date, at most ten sessions after
+    it."""
+    lag_median_days: Decimal | None = None
+    """Median time from the begin of the declaration date in New York to the publication, in days. Null
+    if no dividend was declared."""
+    lag_p95_days: Decimal | None = None
+    """95th percentile of this time (nearest rank), in days."""
 
 
 class Quarantined(Struct, frozen=True, kw_only=True):
@@ -3032,6 +3200,9 @@ class ReceivedMeta(Struct, frozen=True, kw_only=True):
     """Requested symbols that are unknown. Omitted if the endpoint has no `symbols` parameter."""
     next_cursor: str | None = None
     """Cursor of the next page; null on the last page."""
+    sources: list[str] | None = field(default_factory=list)
+    """Sources of the rows, whose licences `/v1/sources` has. Omitted for lists of several securities,
+    and if the rows do not name their sources."""
     sync_from: str | None = None
     """Value for the parameter `updated_since`. A later request with this value returns the changes
     since this response. All pages of a list have the same value. Omitted if the endpoint does not
@@ -3324,6 +3495,9 @@ class ScreenerMeta(Struct, frozen=True, kw_only=True):
     """Requested symbols that are unknown. Omitted if the endpoint has no `symbols` parameter."""
     next_cursor: str | None = None
     """Cursor of the next page; null on the last page."""
+    sources: list[str] | None = field(default_factory=list)
+    """Sources of the rows, whose licences `/v1/sources` has. Omitted for lists of several securities,
+    and if the rows do not name their sources."""
     sync_from: str | None = None
     """Value for the parameter `updated_since`. A later request with this value returns the changes
     since this response. All pages of a list have the same value. Omitted if the endpoint does not
@@ -3678,8 +3852,9 @@ class SecurityStatus(Struct, frozen=True, kw_only=True):
 
 class ServiceHistory(Struct, frozen=True, kw_only=True):
     """Traffic of the last 90 days, incidents and planned work. Calls of the API and of pages are
-    counted, but not probes, requests for the status, files of pages, and unknown addresses. Calls
-    of the last two minutes may be missing."""
+    counted, but not probes, requests for the status, files of pages, unknown addresses, and calls
+    whose client closed the connection before the answer. A call of the MCP server counts as failed
+    only if its HTTP status is 500 or more. Calls of the last two minutes may be missing."""
 
     as_of: dt.datetime
     """Time at which the history was read, in UTC. It is older than two minutes only while the database
@@ -3743,6 +3918,15 @@ class SinglePortfolioIncome(Struct, frozen=True, kw_only=True):
     data: PortfolioIncome
     """Income of holdings over twelve calendar months, beginning with the current month. All shares are
     assumed to be owned for the whole time."""
+    meta: Meta
+    """Data version and warnings of the response."""
+
+
+class SinglePublishedVersion(Struct, frozen=True, kw_only=True):
+    """Response with one resource."""
+
+    data: PublishedVersion
+    """Files of one data version: its manifest."""
     meta: Meta
     """Data version and warnings of the response."""
 
@@ -3856,6 +4040,26 @@ class Snapshot(Struct, frozen=True, kw_only=True):
     """Dividend figures."""
     coverage: Coverage | None = None
     """First and last days of the security's prices and dividends."""
+
+
+class SourceRow(Struct, frozen=True, kw_only=True):
+    """Source of the data, with its licence."""
+
+    source: str
+    """Name of the source, as in `source` of the rows."""
+    kinds: list[str] = field(default_factory=list)
+    """Kinds of its loaded rows: security, price, dividend, split, fundamentals, etf, holding or fx."""
+    licence: str | None = None
+    """Name of the licence; null if the operator stated none."""
+    url: str | None = None
+    """Address of the licence."""
+    attribution: str | None = None
+    """Text that names the source wherever its data is shown."""
+    redistribution: bool | None = None
+    """False if the data must not be redistributed: bulk responses, exports and pages without a key
+    leave out the securities that rest on the source."""
+    stated_at: dt.datetime | None = None
+    """Time at which the licence was stated, in UTC."""
 
 
 class SplitCalendarRow(Struct, frozen=True, kw_only=True):
@@ -3977,7 +4181,8 @@ class StatusReport(Struct, frozen=True, kw_only=True):
     """Status of the service."""
 
     feeds: list[FeedAge] | None = field(default_factory=list)
-    """Age of the served data by feed; null while it cannot be read, or not within 300 ms."""
+    """Age of the served data by feed, read at most a minute ago; null while it cannot be read, or not
+    within 300 ms."""
     health: Health
     """Current health, as in `/v1/health`."""
     history: ServiceHistory | None = None
@@ -4091,6 +4296,8 @@ class Summary(Struct, frozen=True, kw_only=True):
 
     failed: int
     """Number of symbols without a row."""
+    left_out: int | None = None
+    """Number of securities that `meta.left_out` lists. Omitted if there are none."""
     requested: int
     """Number of distinct requested symbols."""
     returned: int
@@ -4152,6 +4359,24 @@ class TransactionList(Struct, frozen=True, kw_only=True):
     `meta.reconciliation`."""
     transactions: list[Transaction]
     """Purchases and sales in any order. With the received dividends, 1 to 10,000 lines."""
+
+
+class TypeCoverage(Struct, frozen=True, kw_only=True):
+    """Active securities of a type."""
+
+    active: int
+    """Number of active securities."""
+    covered: int
+    """Number of active securities with a row of the source."""
+
+
+class UnpublishedSecurities(Struct, frozen=True, kw_only=True):
+    """Securities that rest on sources which must not be redistributed."""
+
+    securities: int
+    """Number of securities."""
+    sources: list[str]
+    """Names of these sources."""
 
 
 class Warning(Struct, frozen=True, kw_only=True):

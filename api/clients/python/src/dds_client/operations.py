@@ -20,6 +20,7 @@ Sort = Literal["symbol.asc", "symbol.desc", "name.asc", "name.desc", "aum.asc", 
 EtfsBySymbolHoldingsSort = Literal["weight.asc", "weight.desc", "rank.asc", "rank.desc", "symbol.asc", "symbol.desc", "name.asc", "name.desc"]
 Range = Literal["5d", "1m", "3m", "6m", "ytd", "1y", "2y", "5y", "10y", "max"]
 Interval = Literal["daily", "weekly", "monthly", "quarterly", "yearly"]
+QualitySort = Literal["month.asc", "month.desc", "source.asc", "source.desc"]
 ScreenerType = Literal["stock", "etf", "adr", "reit", "mlp", "preferred", "closed_end_fund", "trust"]
 Facets = Literal["sector", "country", "type", "index", "exchange"]
 ScreenerSort = Literal["symbol.asc", "symbol.desc", "name.asc", "name.desc", "dividend_yield.asc", "dividend_yield.desc", "yield_ttm.asc", "yield_ttm.desc", "yield_forward.asc", "yield_forward.desc", "payout_ratio.asc", "payout_ratio.desc", "growth_1y.asc", "growth_1y.desc", "growth_3y.asc", "growth_3y.desc", "growth_5y.asc", "growth_5y.desc", "growth_10y.asc", "growth_10y.desc", "increase_streak_years.asc", "increase_streak_years.desc", "payment_streak_years.asc", "payment_streak_years.desc", "market_cap.asc", "market_cap.desc", "price.asc", "price.desc", "volume.asc", "volume.desc", "pe_ratio.asc", "pe_ratio.desc", "beta.asc", "beta.desc", "next_ex_date.asc", "next_ex_date.desc", "yield_suspect.asc", "yield_suspect.desc"]
@@ -1469,6 +1470,74 @@ class Operations(Asker):
             "min_version": min_version,
         }, m.SingleLatestPrice)
 
+    def quality(
+        self,
+        *,
+        month: date | str | None = None,
+        source: str | None = None,
+        limit: int | None = None,
+        sort: str | Sequence[QualitySort] | None = None,
+        cursor: str | None = None,
+        min_version: str | None = None,
+    ) -> m.ListQualityMonth:
+        """Quality of the data by month.
+
+        One row per month and source, newest month first. A month is measured when the market date
+        has passed into the next month, and never changes. Corrections and lags are those of the
+        dividends that were published since the measurement of the month before; the first month has
+        none.
+
+        Args:
+            month: A day of the month. Default: all months.
+            source: Name of the source. Default: all sources.
+            limit: Maximum number of rows on a page. From 1 to 1000. Default: 100.
+            sort: Sort keys with direction, comma-separated, most significant first, each key once.
+                Nulls come last. Default: month.desc,source.asc.
+            cursor: `next_cursor` of the previous page. Filters and order must be the same as in
+                that request.
+            min_version: Oldest accepted data version: `meta.data_version` of an earlier response.
+                The header `If-Min-Version` has the same effect. Status 412 if no such data exists.
+                The version in a cursor, `updated_since` or `If-None-Match` is preferred too, but
+                older data gives no error.
+
+        Returns:
+            A page of months, in `data`. `quality_pages` has all pages.
+
+        Example:
+            >>> client.quality(limit=5).data
+        """
+        return self._ask(path("/v1/quality"), {
+            "month": month,
+            "source": source,
+            "limit": limit,
+            "sort": sort,
+            "cursor": cursor,
+            "min_version": min_version,
+        }, m.ListQualityMonth)
+
+    def quality_pages(
+        self,
+        *,
+        month: date | str | None = None,
+        source: str | None = None,
+        limit: int | None = None,
+        sort: str | Sequence[QualitySort] | None = None,
+        cursor: str | None = None,
+        min_version: str | None = None,
+    ) -> Pages[m.ListQualityMonth, m.QualityMonth]:
+        """Quality of the data by month, page by page.
+
+        The parameters are those of `quality`.
+        """
+        return Pages(self, path("/v1/quality"), {
+            "month": month,
+            "source": source,
+            "limit": limit,
+            "sort": sort,
+            "cursor": cursor,
+            "min_version": min_version,
+        }, m.ListQualityMonth)
+
     def screener(
         self,
         *,
@@ -2866,6 +2935,68 @@ class Operations(Asker):
             >>> client.sectors_by_sector("Utilities", limit=5).data
         """
         return self._ask(path("/v1/sectors/{sector}", sector=sector), {"limit": limit, "min_version": min_version}, m.SingleSectorDetail)
+
+    def sources(
+        self,
+        *,
+        symbols: str | Sequence[str] | None = None,
+        limit: int | None = None,
+        sort: str | Sequence[Literal["source.asc", "source.desc"]] | None = None,
+        cursor: str | None = None,
+        min_version: str | None = None,
+    ) -> m.ListSourceRow:
+        """Sources and licences.
+
+        A security rests on each source with a row of it, also if another source's row is used,
+        because the rules compare the rows of all sources.
+
+        Args:
+            symbols: Comma-separated symbols (at most 50). Only the sources on which these
+                securities rest are listed. Default: all sources.
+            limit: Maximum number of rows on a page. From 1 to 1000. Default: 100.
+            sort: Sort keys with direction, comma-separated, most significant first, each key once.
+                Nulls come last. Default: source.asc.
+            cursor: `next_cursor` of the previous page. Filters and order must be the same as in
+                that request.
+            min_version: Oldest accepted data version: `meta.data_version` of an earlier response.
+                The header `If-Min-Version` has the same effect. Status 412 if no such data exists.
+                The version in a cursor, `updated_since` or `If-None-Match` is preferred too, but
+                older data gives no error.
+
+        Returns:
+            A page of sources, in `data`. `sources_pages` has all pages.
+
+        Example:
+            >>> client.sources(limit=5).data
+        """
+        return self._ask(path("/v1/sources"), {
+            "symbols": symbols,
+            "limit": limit,
+            "sort": sort,
+            "cursor": cursor,
+            "min_version": min_version,
+        }, m.ListSourceRow)
+
+    def sources_pages(
+        self,
+        *,
+        symbols: str | Sequence[str] | None = None,
+        limit: int | None = None,
+        sort: str | Sequence[Literal["source.asc", "source.desc"]] | None = None,
+        cursor: str | None = None,
+        min_version: str | None = None,
+    ) -> Pages[m.ListSourceRow, m.SourceRow]:
+        """Sources and licences, page by page.
+
+        The parameters are those of `sources`.
+        """
+        return Pages(self, path("/v1/sources"), {
+            "symbols": symbols,
+            "limit": limit,
+            "sort": sort,
+            "cursor": cursor,
+            "min_version": min_version,
+        }, m.ListSourceRow)
 
     def splits_calendar(
         self,
@@ -4756,6 +4887,52 @@ class AsyncOperations(AsyncAsker):
             "min_version": min_version,
         }, m.SingleLatestPrice)
 
+    async def quality(
+        self,
+        *,
+        month: date | str | None = None,
+        source: str | None = None,
+        limit: int | None = None,
+        sort: str | Sequence[QualitySort] | None = None,
+        cursor: str | None = None,
+        min_version: str | None = None,
+    ) -> m.ListQualityMonth:
+        """Quality of the data by month.
+
+        The parameters are those of `Operations.quality`.
+        """
+        return await self._ask(path("/v1/quality"), {
+            "month": month,
+            "source": source,
+            "limit": limit,
+            "sort": sort,
+            "cursor": cursor,
+            "min_version": min_version,
+        }, m.ListQualityMonth)
+
+    def quality_pages(
+        self,
+        *,
+        month: date | str | None = None,
+        source: str | None = None,
+        limit: int | None = None,
+        sort: str | Sequence[QualitySort] | None = None,
+        cursor: str | None = None,
+        min_version: str | None = None,
+    ) -> AsyncPages[m.ListQualityMonth, m.QualityMonth]:
+        """Quality of the data by month, page by page.
+
+        The parameters are those of `quality`.
+        """
+        return AsyncPages(self, path("/v1/quality"), {
+            "month": month,
+            "source": source,
+            "limit": limit,
+            "sort": sort,
+            "cursor": cursor,
+            "min_version": min_version,
+        }, m.ListQualityMonth)
+
     async def screener(
         self,
         *,
@@ -5780,6 +5957,48 @@ class AsyncOperations(AsyncAsker):
         The parameters are those of `Operations.sectors_by_sector`.
         """
         return await self._ask(path("/v1/sectors/{sector}", sector=sector), {"limit": limit, "min_version": min_version}, m.SingleSectorDetail)
+
+    async def sources(
+        self,
+        *,
+        symbols: str | Sequence[str] | None = None,
+        limit: int | None = None,
+        sort: str | Sequence[Literal["source.asc", "source.desc"]] | None = None,
+        cursor: str | None = None,
+        min_version: str | None = None,
+    ) -> m.ListSourceRow:
+        """Sources and licences.
+
+        The parameters are those of `Operations.sources`.
+        """
+        return await self._ask(path("/v1/sources"), {
+            "symbols": symbols,
+            "limit": limit,
+            "sort": sort,
+            "cursor": cursor,
+            "min_version": min_version,
+        }, m.ListSourceRow)
+
+    def sources_pages(
+        self,
+        *,
+        symbols: str | Sequence[str] | None = None,
+        limit: int | None = None,
+        sort: str | Sequence[Literal["source.asc", "source.desc"]] | None = None,
+        cursor: str | None = None,
+        min_version: str | None = None,
+    ) -> AsyncPages[m.ListSourceRow, m.SourceRow]:
+        """Sources and licences, page by page.
+
+        The parameters are those of `sources`.
+        """
+        return AsyncPages(self, path("/v1/sources"), {
+            "symbols": symbols,
+            "limit": limit,
+            "sort": sort,
+            "cursor": cursor,
+            "min_version": min_version,
+        }, m.ListSourceRow)
 
     async def splits_calendar(
         self,
