@@ -17,9 +17,11 @@ use crate::answer::{Access, Free};
 use crate::app::state::App;
 use crate::error::ApiError;
 use crate::parameters::{MIN_VERSION_HEADER, UnroutedParameters};
+use crate::routes::provenance::{files, quality, sources};
+use crate::routes::service::{health, status};
 use crate::routes::{
-    bulk, changes, compare, dividend_calendar, dividend_history, etfs, files, health, openapi, portfolio,
-    prices, quality, screeners, search, sectors, sources, split_calendar, status, stocks,
+    bulk, changes, compare, dividend_calendar, dividend_history, etfs, openapi, portfolio, prices, screeners,
+    search, sectors, split_calendar, stocks,
 };
 use crate::{dashboard, mcp};
 

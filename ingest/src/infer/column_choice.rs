@@ -180,7 +180,7 @@ pub(super) fn has_bar(profile: &TableProfile) -> bool {
 /// Canonical column for a vendor's column name, and the reliability of the name, from 1 (ambiguous) to 3
 /// (unambiguous). `None` if the name is unknown. A remark in brackets and a unit, as in `close_usd`, change nothing.
 pub(super) fn canonical_column(kind: Kind, name: &str) -> Option<(&'static str, u8)> {
-    // A number of another size, such as thousands of shares or an amount for ten shares, is no canonical value.
+    // A number of another size, such as thousands of shares or an amount for ten shares, does not fit.
     let all_words = words_of(&name.replace(['(', ')', '[', ']', '\''], " "));
     let scaled = canonical_column_of(kind, &normalize_column_name(without_remark(name)))
         .filter(|(column, _)| factor_in_name(column, name).is_some());

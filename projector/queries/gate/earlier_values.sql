@@ -1,4 +1,4 @@
--- $1 source, $2 run, which is no measured one in a dry run. Values of the source's other loads that were measured in the
+-- $1 source, $2 run; in a dry run a text that names none. Values of the source's other loads that were measured in the
 -- 90 days before the first comparison of the run.
 with ending as (
   select coalesce(min(measured_at), now()) as at from measured_loads where run = $2

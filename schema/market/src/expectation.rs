@@ -34,7 +34,7 @@ text_enum! {
         Forward = "forward",
         /// Rows that are rejected or quarantined, in percent.
         Rejected = "rejected",
-        /// Rows of other sources that are no longer used.
+        /// Rows of other sources that the figures stop using.
         Replaced = "replaced",
         /// Securities that an earlier held load of the same source contains too.
         Behind = "behind",

@@ -277,7 +277,7 @@ impl FileStore {
     /// Adds a signed address to each file. The addresses are valid for `validity`.
     ///
     /// # Errors
-    /// The store is a folder, or there are no credentials.
+    /// The store is a folder, or has no credentials.
     pub async fn sign(
         &self,
         version: &mut PublishedVersion,

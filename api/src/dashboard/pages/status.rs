@@ -11,8 +11,8 @@ use crate::dashboard::view::layout::{self, Section, Text, Viewer, format_time, s
 use crate::dashboard::view::numbers::format_grouped;
 use crate::dashboard::visitor::Visitor;
 use crate::read::memory_tables::FeedAge;
-use crate::routes::health::{ComponentStatus, Health, Status};
-use crate::routes::status::StatusReport;
+use crate::routes::service::health::{ComponentStatus, Health, Status};
+use crate::routes::service::status::StatusReport;
 
 const TITLE: &str = "Status";
 

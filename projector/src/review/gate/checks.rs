@@ -27,7 +27,7 @@ const MIN_ROWS: (usize, u64) = (3, 20);
 const MIN_SESSIONS: usize = 3;
 /// Minimum number of securities for a median or a share of repeated closes.
 const MIN_SECURITIES: usize = 10;
-/// Minimum number of cases for a share. Two cases are no pattern, whatever their share.
+/// Minimum number of cases for a share. Two cases may be chance, whatever their share.
 const MIN_CASES: u64 = 3;
 
 /// Earlier loads of files with the same names, the newest first.

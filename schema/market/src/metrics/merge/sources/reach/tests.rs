@@ -53,7 +53,7 @@ fn five_sessions_of_a_split_include_a_week() {
     check("2024-06-10", "2024-06-10", true);
     check("2024-06-10", "2024-06-17", true);
     check("2024-06-10", "2024-06-18", false);
-    // Christmas and New Year are no sessions.
+    // Christmas and New Year are not sessions.
     check("2024-12-23", "2024-12-31", true);
     check("2024-12-23", "2025-01-02", false);
 }

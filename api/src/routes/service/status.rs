@@ -15,7 +15,7 @@ use crate::app::state::App;
 use crate::parameters::{DocumentedParameters, parameters};
 use crate::read::memory_tables::FeedAge;
 use crate::routes::endpoint::InvalidParameterBody;
-use crate::routes::health::{ComponentStatus, Health};
+use crate::routes::service::health::{ComponentStatus, Health};
 
 /// Maximum wait of a response for a database.
 const MAX_WAIT: Duration = Duration::from_millis(300);

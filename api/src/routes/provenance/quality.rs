@@ -17,7 +17,7 @@ use crate::read::{DataVersion, QueryError, lookup};
 use crate::render::envelope::List;
 use crate::routes::endpoint;
 
-const MONTHS: &str = include_str!("../../queries/quality/months.sql");
+const MONTHS: &str = include_str!("../../../queries/quality/months.sql");
 const COLUMNS: &[&str] = &[
     "month",
     "source",

@@ -15,7 +15,7 @@ use crate::read::{DataVersion, QueryError};
 use crate::render::envelope::List;
 use crate::routes::endpoint;
 
-const SOURCES: &str = include_str!("../../queries/sources/list.sql");
+const SOURCES: &str = include_str!("../../../queries/sources/list.sql");
 const COLUMNS: &[&str] = &["source", "kinds", "licence", "url", "attribution", "redistribution", "stated_at"];
 const MOST_SYMBOLS: usize = 50;
 const PAGING: PageOptions = PageOptions {
