@@ -205,6 +205,7 @@ fn start(
         files: settings
             .files_url
             .as_deref()
+            .filter(|url| !url.is_empty())
             .map(FileStore::open)
             .transpose()
             .context("cannot use FILES_URL")?,
