@@ -103,7 +103,7 @@ async fn the_document_tells_the_truth_about_parameters_and_fields() -> Result<()
     let world = World::start().await?;
     let document = document(&world).await?;
     assert!(document["openapi"].as_str().is_some_and(|version| version.starts_with("3.1")));
-    assert_eq!(paths(&document).len(), 39, "{:?}", paths(&document));
+    assert_eq!(paths(&document).len(), 41, "{:?}", paths(&document));
     for path in paths(&document) {
         let operation = &document["paths"][&path]["get"];
         let parameters = operation["parameters"].as_array().into_iter().flatten();

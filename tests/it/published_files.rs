@@ -170,6 +170,18 @@ async fn files_have_every_row_and_are_fetched_without_a_key() -> Result<()> {
     ] {
         assert_eq!(world.refused(path, key).await?.0, expected, "{path}");
     }
+    // Files that were published before a source was closed are not handed out.
+    for (redistribution, expected) in [("no", 404), ("yes", 200)] {
+        let licence = ["source", "set", "test", "--licence", "L", "--redistribution", redistribution];
+        world.app.projector(&licence).await?.success()?;
+        eventually(TIMEOUT, async || {
+            let reply = world.get("/v1/files").await?;
+            ensure!(reply.status == expected, "{}", reply.text());
+            ensure!(expected == 200 || reply.text().contains("data of test"), "{}", reply.text());
+            Ok(())
+        })
+        .await?;
+    }
     drop(store);
     assert_eq!(world.refused("/v1/files", &world.professional).await?.0, 503);
     Ok(())
@@ -277,8 +289,9 @@ async fn retention_removes_old_versions_and_never_a_named_file() -> Result<()> {
     let others: BTreeSet<String> = &named(&versions[1])? | &named(&versions[2])?;
     let (shared, only_oldest) = (&oldest & &others, &oldest - &others);
     assert!(!shared.is_empty() && !only_oldest.is_empty(), "{oldest:?} {others:?}");
-    set_age(&folder, 40 * DAY)?;
-    set_age(&versions[1], 20 * DAY)?;
+    set_age(&folder, 60 * DAY)?;
+    set_age(&versions[1], 40 * DAY)?;
+    set_age(&versions[2], 20 * DAY)?;
     let unfinished = folder.join("data/prices/of-another-publisher.parquet");
     fs::write(&unfinished, "PAR1")?;
 
@@ -286,7 +299,7 @@ async fn retention_removes_old_versions_and_never_a_named_file() -> Result<()> {
     let removed = app.projector(&arguments).await?.success()?.json()?;
     assert_eq!((&removed["is_new"], &removed["removed_versions"]), (&json!(false), &json!(1)));
     assert_eq!(removed["removed_files"], json!(only_oldest.len()));
-    // The newest version stays, although it is too old.
+    // The second version was replaced 20 days ago, so a client may still read it.
     assert_eq!(versions.iter().map(|path| path.exists()).collect::<Vec<_>>(), [false, true, true]);
     assert!(others.iter().all(|path| folder.join(path).exists()) && unfinished.exists());
     assert!(!only_oldest.iter().any(|path| folder.join(path).exists()));

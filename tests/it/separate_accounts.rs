@@ -217,7 +217,7 @@ async fn existing_accounts_move_with_the_documented_commands() -> Result<()> {
         anyhow::Ok(text[0].clone())
     };
     let blocks = OPERATIONS.split(BLOCK).skip(1).filter_map(|block| block.split("```").next());
-    let [copy, delete, move_back] = blocks.collect::<Vec<_>>()[..] else { bail!("three blocks") };
+    let [copy, delete, move_back, ..] = blocks.collect::<Vec<_>>()[..] else { bail!("three blocks") };
     let listed = run(copy).await?;
     ensure!(listed.contains("holder@example.com"), "{listed}");
 

@@ -189,6 +189,9 @@ async fn pages_without_an_account_leave_out_what_must_not_be_redistributed() -> 
     for path in ["/s/SHUT", "/screener.csv?preset=all"] {
         assert_eq!(holder.get(path).await?.status, 200, "{path} with an account");
     }
+    // Sums would show the amounts of a security that is left out.
+    let income = "/income?holdings=COLA:10";
+    assert_eq!(reader.get(income).await?.status, 200);
     // The page of a security and the list of all sources link to the licence.
     let link = "<a href=\"https://licences.example/closed\" rel=\"license\">Licence of closed</a>";
     for (person, path) in [(&mut holder, "/s/SHUT"), (&mut reader, "/quality")] {
@@ -197,5 +200,12 @@ async fn pages_without_an_account_leave_out_what_must_not_be_redistributed() -> 
     }
     let cola = reader.get("/s/COLA").await?;
     assert!(cola.has("GET /v1/sources?symbols=COLA") && !cola.has(link), "{}", cola.text);
+    state_licence(&world, "test", "no").await?;
+    harness::eventually(LATER, async || {
+        let page = reader.get(income).await?;
+        ensure!(page.status == 403, "{}", page.text);
+        Ok(())
+    })
+    .await?;
     Ok(())
 }

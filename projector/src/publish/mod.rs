@@ -44,7 +44,10 @@ const LEFT_OUT: &str = "select symbol, sources from control.left_out($1)";
 const SOURCES: &str = include_str!("../../queries/sources/list.sql");
 const VERSION: &str = include_str!("../../queries/publish/version.sql");
 /// The session of the publisher has the lock until it ends.
-const LOCK: &str = "select pg_advisory_lock(hashtextextended($1, 0))";
+const LOCK: &str = "select pg_advisory_lock(hashtextextended('projector publish', 0))";
+/// Maximum number of attempts to replace `latest.json`, and the pause after each.
+const MAX_ATTEMPTS: usize = 10;
+const PAUSE: Duration = Duration::from_secs(1);
 const SET_LOCK_TIMEOUT: &str = "set lock_timeout = '30s'";
 const SET_SEARCH_PATH: &str = "select set_config('search_path', $1, false)";
 
@@ -62,8 +65,7 @@ pub(crate) struct PublishArgs {
     /// Interval between two versions with --follow, for example 15m
     #[arg(long, value_name = "DURATION", default_value = "15m", value_parser = parse_duration, requires = "follow")]
     every: Duration,
-    /// Age of the versions that are kept, for example 30d. Older versions are removed, except the newest; default: all
-    /// versions are kept
+    /// Time for which a version is kept after a newer one replaced it, for example 30d. Default: all versions are kept
     #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     keep: Option<Duration>,
     /// Print JSON
@@ -155,9 +157,10 @@ async fn publish_served(
 ) -> anyhow::Result<PublishSummary> {
     let client = db::connect_migrated(&database.projector_config(LIVE_FACTS)?).await?;
     client.batch_execute(SET_LOCK_TIMEOUT).await?;
-    client.execute(LOCK, &[&args.to]).await.with_context(|| {
-        format!("cannot publish to {}: another publisher of this database may be publishing to it", args.to)
-    })?;
+    client
+        .execute(LOCK, &[])
+        .await
+        .context("cannot publish: another publisher of this database may be at work")?;
     client.batch_execute(BEGIN).await?;
     let id: GenerationId = client.query_one(ACTIVE, &[]).await?.try_get("generation")?;
     client.execute(SET_SEARCH_PATH, &[&format!("{}, control", generation_schema(id))]).await?;
@@ -182,6 +185,7 @@ async fn publish_served(
     if is_new {
         publish_manifest(store, &version).await?;
     }
+    client.batch_execute("select").await?;
     let (removed_versions, removed_files) = match args.keep {
         Some(keep) => retention::remove_old_versions(store, keep).await?,
         None => (0, 0),
@@ -280,15 +284,18 @@ async fn publish_manifest(store: &FileStore, version: &PublishedVersion) -> anyh
         created => created?,
     }
     let latest = LatestVersion { data_version: data_version.clone(), position: *position };
-    loop {
+    for _ in 0..MAX_ATTEMPTS {
         let known = store.latest().await?;
         if known.as_ref().is_some_and(|(known, _)| known.position >= latest.position) {
             return Ok(());
         }
         match store.replace_latest(&latest, known.map(|(_, state)| state)).await {
             // Another publisher replaced it. It is newer each time.
-            Err(error) if error.is_conflict() => {}
+            Err(error) if error.is_conflict() => tokio::time::sleep(PAUSE).await,
             replaced => return Ok(replaced?),
         }
     }
+    bail!(
+        "cannot name {data_version} as the newest version: the store refused each replacement of latest.json"
+    )
 }

@@ -13,16 +13,19 @@ use store::published_files::{DATA, FileStore, VERSIONS};
 /// Age below which a file is kept although no manifest names it: a publisher may be about to name it.
 const MIN_FILE_AGE: TimeDelta = TimeDelta::days(1);
 
-/// Removes the versions that were published more than `keep` ago, except the newest. Returns the number of removed
-/// versions and files.
+/// Removes the versions that a newer one replaced more than `keep` ago. Returns the number of removed versions and files.
 pub(super) async fn remove_old_versions(store: &FileStore, keep: Duration) -> anyhow::Result<(u64, u64)> {
     let Some((latest, _)) = store.latest().await? else { return Ok((0, 0)) };
     let keep_from = before(TimeDelta::from_std(keep).context("cannot keep versions for so long")?);
     let (mut removed_versions, mut removed_files) = (0, 0);
     let mut named: HashSet<Path> = HashSet::new();
-    for manifest in list(store, VERSIONS).await? {
+    let mut manifests = list(store, VERSIONS).await?;
+    manifests.sort_by_key(|manifest| manifest.last_modified);
+    let replaced_at: Vec<_> = manifests.iter().skip(1).map(|next| next.last_modified).collect();
+    for (number, manifest) in manifests.iter().enumerate() {
         let name = manifest.location.parts().rev().nth(1).context("cannot list the versions")?;
-        if name.as_ref() != latest.data_version && manifest.last_modified < keep_from {
+        let is_old = replaced_at.get(number).is_some_and(|replaced_at| *replaced_at < keep_from);
+        if name.as_ref() != latest.data_version && is_old {
             store.objects.delete(&manifest.location).await?;
             removed_versions += 1;
         } else if let Some(version) = store.version(name.as_ref()).await? {

@@ -62,7 +62,7 @@ pub struct PublishedVersion {
     pub expires_at: Option<DateTime<Utc>>,
     /// Sources of the data, with their licences.
     pub sources: Vec<PublishedSource>,
-    /// Securities without rows in the files. Omitted if there are none.
+    /// Securities without rows in the files; only the statistics in `sectors` count them. Omitted if there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub left_out: Option<UnpublishedSecurities>,
     /// Tables, with their files.

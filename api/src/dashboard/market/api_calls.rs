@@ -162,13 +162,15 @@ impl ApiCalls {
     /// Removes the rows of restricted securities from a response, on every level.
     ///
     /// # Errors
-    /// The response is about a restricted security.
+    /// The response is about a restricted security, or has sums with its amounts.
     pub(crate) fn leave_out(&self, answer: &mut Value) -> MarketResult<()> {
         if self.restricted.is_empty() {
             return Ok(());
         }
+        // A row of a fund that holds a security is of both.
         let owner = |row: &Value| {
-            row["symbol"].as_str().filter(|symbol| self.restricted.contains(symbol)).map(str::to_owned)
+            let owners = ["symbol", "etf_symbol"].into_iter().filter_map(|name| row[name].as_str());
+            owners.filter(|symbol| self.restricted.contains(symbol)).map(str::to_owned).next()
         };
         let mut left_out = BTreeSet::new();
         remove_rows(answer, &mut |row| {
@@ -177,7 +179,9 @@ impl ApiCalls {
             left_out.extend(symbol);
             is_restricted
         });
-        let about = owner(&answer["data"]);
+        // Sums over several securities would show the amounts of a removed row.
+        let has_sums = ["data", "meta"].iter().any(|part| !answer[part]["totals"].is_null());
+        let about = owner(&answer["data"]).or(left_out.first().filter(|_| has_sums).cloned());
         left_out.extend(about.clone());
         self.left_out.lock().unwrap_or_else(PoisonError::into_inner).extend(left_out);
         about.map_or(Ok(()), |symbol| Err(MarketError::LeftOut(symbol)))

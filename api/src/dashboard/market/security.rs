@@ -332,7 +332,10 @@ async fn read_csv(
     let name = file.strip_suffix(".csv").ok_or_else(nothing)?;
     let choice = PriceChoice::read(&reader.parameters(), reader.app.today(), reader.depth_years());
     let block: SecurityBlock = name.parse().map_err(|_| nothing())?;
-    let calls = reader.calls().await?;
+    let calls = match block {
+        SecurityBlock::EtfHolders => reader.file_calls().await?,
+        _ => reader.calls().await?,
+    };
     // Check that the symbol exists: some calls respond with an empty list for an unknown symbol.
     let profile = calls.json(&SecurityBlock::Profile.call(&symbol, &choice)).await;
     profile.map_err(|error| error.for_symbol(&symbol))?;

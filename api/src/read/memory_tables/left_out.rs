@@ -10,7 +10,7 @@ use crate::read::{QueryError, ServedGeneration, lookup};
 
 const LEFT_OUT: &str = include_str!("../../../queries/sources/left_out.sql");
 
-/// Securities to leave out, by canonical symbol, with the sources that must not be redistributed.
+/// Securities to leave out, by each of their symbols, with the sources that must not be redistributed.
 #[derive(Debug, Default)]
 pub(crate) struct RestrictedSecurities(BTreeMap<String, Vec<String>>);
 
@@ -38,6 +38,11 @@ impl RestrictedSecurities {
 
     pub(crate) fn contains(&self, symbol: &str) -> bool {
         self.0.contains_key(symbol)
+    }
+
+    /// True if a security rests on this source, which must not be redistributed.
+    pub(crate) fn has_source(&self, source: &str) -> bool {
+        self.0.values().flatten().any(|name| name == source)
     }
 
     /// Description of the securities that a response leaves out; `None` without any.

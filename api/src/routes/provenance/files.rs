@@ -55,10 +55,30 @@ async fn list_files(context: HandlerContext<FilesParameters>) -> Result<Rendered
         Ok(Err(error)) => return Err(ApiError::Unavailable(error.to_string())),
         Err(_) => return Err(ApiError::Unavailable("the object store does not answer".to_owned())),
     };
+    require_redistributable(&context, &data).await?;
     let meta = Meta { as_of: data.as_of, data_version: data.data_version.clone(), ..Meta::default() };
     let body =
         serde_json::to_vec(&Single { data, meta }).map_err(|error| ApiError::Internal(error.into()))?;
     Ok(RenderedBody { body: body.into(), version: context.generation.version(), next_cursor: None })
+}
+
+/// Checks that no source of the files was closed after they were published.
+async fn require_redistributable(
+    context: &HandlerContext<FilesParameters>,
+    published: &PublishedVersion,
+) -> Result<(), ApiError> {
+    let restricted = context.app.memory_tables.restricted(&context.generation).await?;
+    let is_left_out = |source: &str| {
+        published.left_out.as_ref().is_some_and(|left_out| left_out.sources.iter().any(|name| name == source))
+    };
+    let mut sources = published.sources.iter().map(|source| source.source.as_str());
+    match sources.find(|source| restricted.has_source(source) && !is_left_out(source)) {
+        None => Ok(()),
+        Some(source) => Err(ApiError::NotFound(format!(
+            "The files of version {} have data of {source}, which must not be redistributed any more",
+            published.data_version
+        ))),
+    }
 }
 
 /// Finds the files of a version, or of the newest version, and signs their addresses. `None` if they are not published.

@@ -39,7 +39,8 @@ pub(crate) struct StatusAnswer {
 pub(crate) struct StatusReport {
     /// Current health, as in `/v1/health`.
     pub(crate) health: Health,
-    /// Age of the served data by feed, read at most a minute ago; null while it cannot be read, or not within 300 ms.
+    /// Age of the served data by feed, read at most a minute ago, or the last that could be read; null while the database does
+    /// not reply, or not within 300 ms.
     pub(crate) feeds: Option<Vec<FeedAge>>,
     /// Traffic, incidents and planned work; null if the database of the accounts did not reply since the start of the
     /// instance, or not within 300 ms.

@@ -108,8 +108,9 @@ impl<'a> MarketComparison<'a> {
         Ok(touched)
     }
 
-    /// Divides securities by the bars that their comparison needs: all, or those from a year on. The figures that the gate
-    /// compares use older bars only with a changed dividend or split, or a changed bar of an older year.
+    /// Divides securities into those whose comparison needs all bars, and those of which the bars of a year and later ones
+    /// suffice at first. The gate needs older bars only with a changed dividend or split, or a changed bar of an older
+    /// year. Returns the year for each part.
     pub(super) fn divide_by_first_year(
         &self,
         touched: BTreeSet<Symbol>,

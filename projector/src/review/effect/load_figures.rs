@@ -42,6 +42,8 @@ pub(super) struct SecurityChange {
     newest: Option<([Decimal; 2], bool)>,
     status: Option<[DividendState; 2]>,
     forward: Option<[Decimal; 2]>,
+    /// True if earlier years have bars, and the compared ones have bars only with the load.
+    is_first_of_years: bool,
 }
 
 impl SecurityChange {
@@ -51,6 +53,7 @@ impl SecurityChange {
         let first_open = add_sessions(as_of, -OPEN_SESSIONS);
         let earlier = after.earlier_years * BARS_OF_YEAR;
         let [before, after] = [&before.rows, &after.rows];
+        let is_first_of_years = earlier > 0 && before.bars.is_empty() && !after.bars.is_empty();
         let metrics = [&before.metrics, &after.metrics];
         let forwards = metrics.map(|metrics| metrics.dps_forward.map(|amount| amount.0));
         Self {
@@ -61,6 +64,7 @@ impl SecurityChange {
                     ValueChanges::of_dividends([&before.dividends, &after.dividends], first_open),
                 ),
             ],
+            is_first_of_years,
             newest: newest_closes(&before.bars, &after.bars),
             status: Some(metrics.map(|metrics| metrics.dividend_status)).filter(|[a, b]| a != b),
             forward: match forwards {
@@ -68,6 +72,14 @@ impl SecurityChange {
                 _ => None,
             },
         }
+    }
+}
+
+impl SecurityChange {
+    /// True if older bars may change the judgement: many values change, or the load has the first bars of these years.
+    pub(super) fn needs_all_bars(&self) -> bool {
+        let changed = self.values.iter().any(|(_, changes)| changes.changed >= MIN_REWRITTEN);
+        changed || self.is_first_of_years
     }
 }
 

@@ -91,17 +91,26 @@ pub(crate) async fn measure_effect(
         Ok((sides, rows, change))
     };
     let touched = comparison.find_touched().await?;
-    let parts = match depth {
+    let [whole, recent] = match depth {
         Depth::Whole => [(None, touched), (None, BTreeSet::new())],
         Depth::Gate => comparison.divide_by_first_year(touched),
     };
-    for part in parts {
-        comparison
-            .visit(part, ["compared", "securities"], compare, |symbol, (sides, rows, change)| {
-                found.add(symbol.as_str(), sides.each_ref().map(Option::as_ref), rows, change, &policy)
-            })
-            .await?;
-    }
+    let (progress, mut again) = (["compared", "securities"], BTreeSet::new());
+    comparison
+        .visit(recent, progress, &compare, |symbol, (sides, rows, change)| {
+            if change.needs_all_bars() {
+                again.insert(symbol.clone());
+                return Ok(());
+            }
+            found.add(symbol.as_str(), sides.each_ref().map(Option::as_ref), rows, change, &policy)
+        })
+        .await?;
+    again.extend(whole.1);
+    comparison
+        .visit((None, again), progress, &compare, |symbol, (sides, rows, change)| {
+            found.add(symbol.as_str(), sides.each_ref().map(Option::as_ref), rows, change, &policy)
+        })
+        .await?;
     effect.found = found.finish()?;
     effect.found.as_of = comparison.markets.each_ref().map(|market| market.as_of);
     if let Some(page) = page {
