@@ -3556,7 +3556,7 @@ export interface components {
              * @description Number of the generation.
              */
             generation: number;
-            /** @description Securities without rows in the files. Omitted if there are none. */
+            /** @description Securities without rows in the files; only the statistics in `sectors` count them. Omitted if there are none. */
             left_out?: components["schemas"]["UnpublishedSecurities"] | null;
             /** @description Version of the rules that derived the data. */
             method_version: string;
@@ -4687,7 +4687,10 @@ export interface components {
         };
         /** @description Status of the service. */
         StatusReport: {
-            /** @description Age of the served data by feed, read at most a minute ago; null while it cannot be read, or not within 300 ms. */
+            /**
+             * @description Age of the served data by feed, read at most a minute ago, or the last that could be read; null while the database does
+             *     not reply, or not within 300 ms.
+             */
             feeds?: components["schemas"]["FeedAge"][] | null;
             /** @description Current health, as in `/v1/health`. */
             health: components["schemas"]["Health"];

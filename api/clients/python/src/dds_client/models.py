@@ -2919,7 +2919,8 @@ class PublishedVersion(Struct, frozen=True, kw_only=True):
     generation: int
     """Number of the generation."""
     left_out: UnpublishedSecurities | None = None
-    """Securities without rows in the files. Omitted if there are none."""
+    """Securities without rows in the files; only the statistics in `sectors` count them. Omitted if
+    there are none."""
     method_version: str
     """Version of the rules that derived the data."""
     position: int
@@ -4181,8 +4182,8 @@ class StatusReport(Struct, frozen=True, kw_only=True):
     """Status of the service."""
 
     feeds: list[FeedAge] | None = field(default_factory=list)
-    """Age of the served data by feed, read at most a minute ago; null while it cannot be read, or not
-    within 300 ms."""
+    """Age of the served data by feed, read at most a minute ago, or the last that could be read; null
+    while the database does not reply, or not within 300 ms."""
     health: Health
     """Current health, as in `/v1/health`."""
     history: ServiceHistory | None = None
