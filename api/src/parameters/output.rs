@@ -77,8 +77,6 @@ impl ParameterReader<'_> {
         Output { format, text_decimals, columns, fields }
     }
 
-    /// Reads `fields`, at most `most` names, which must be in `columns`. The OpenAPI document also lists `others`, which
-    /// are valid only in CSV.
     /// Reads `decimals`. True if decimals are JSON strings.
     pub(crate) fn read_text_decimals(&mut self) -> bool {
         let form = self.read_word("decimals", &["number", "string"]);
@@ -89,6 +87,8 @@ impl ParameterReader<'_> {
         form == Some("string")
     }
 
+    /// Reads `fields`, at most `most` names, which must be in `columns`. The OpenAPI document also lists `others`, which
+    /// are valid only in CSV.
     fn read_fields(
         &mut self,
         columns: &'static [&'static str],
