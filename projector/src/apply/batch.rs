@@ -21,8 +21,7 @@ use crate::apply::run_records::{apply_run_events, find_hidden};
 use crate::apply::run_records::{insert_batches, insert_run_records, load_applied_batches, row_number};
 use crate::error::ApplyError;
 use crate::facts::dividend_feeds::apply_dividend_feeds;
-use crate::facts::fact_cache::FactCache;
-use crate::facts::fact_cache::{AppliedBars, AppliedRecords};
+use crate::facts::fact_cache::{AppliedRecords, ChangedFacts, FactCache};
 use crate::facts::prices::apply_prices;
 use crate::facts::records::apply_records;
 
@@ -120,11 +119,11 @@ async fn apply_or_undo(
 ) -> Result<Option<(ApplyError, String)>, ApplyError> {
     let savepoint = transaction.transaction().await?;
     let error = match apply_group(&savepoint, fact_set, group, log, cache).await {
-        Ok(AppliedGroup { records, years, divided }) => {
+        Ok(AppliedGroup { records, changed }) => {
             savepoint.commit().await?;
             cache.update_records(&records);
-            cache.update_years(years);
-            cache.remove_symbols(&divided);
+            cache.update_years(changed.years);
+            cache.remove_symbols(&changed.symbols);
             return Ok(None);
         }
         Err(error) => error,
@@ -139,9 +138,7 @@ async fn apply_or_undo(
 /// Rows of the fact tables that a group changed.
 struct AppliedGroup {
     records: Vec<AppliedRecords>,
-    years: Vec<AppliedBars>,
-    /// Symbols of all other changed rows.
-    divided: Vec<String>,
+    changed: ChangedFacts,
 }
 
 async fn apply_group(
@@ -155,16 +152,16 @@ async fn apply_group(
     let pairs = sequenced(group);
     let states = RunStates::load(savepoint).await?;
     let hidden = find_hidden(savepoint, &batches, &states).await?;
-    let (records, mut divided) = apply_records(savepoint, fact_set, &batches, &hidden, &states).await?;
-    let (years, symbols) = apply_prices(savepoint, fact_set, &batches, &hidden, &states, cache).await?;
-    divided.extend(symbols);
+    let (records, divided) = apply_records(savepoint, fact_set, &batches, &hidden, &states).await?;
+    let mut changed = apply_prices(savepoint, fact_set, &batches, &hidden, &states, cache).await?;
+    changed.symbols.extend(divided);
     let visible: Vec<_> = pairs.iter().filter(|(_, batch)| !hidden.contains(&batch.id)).copied().collect();
     apply_dividend_feeds(savepoint, fact_set, &visible).await?;
     insert_run_records(savepoint, &pairs).await?;
-    divided.extend(apply_run_events(savepoint, fact_set, &pairs, &states, log).await?);
+    changed.extend(apply_run_events(savepoint, fact_set, &pairs, &states, log).await?);
     // Empty the staging table for the next group of this transaction.
     savepoint.batch_execute("truncate staged_rejects").await?;
-    Ok(AppliedGroup { records, years, divided })
+    Ok(AppliedGroup { records, changed })
 }
 
 /// Decodes messages in parallel. A damaged message becomes a dead letter. Fails if a message has a newer format that

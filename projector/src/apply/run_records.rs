@@ -22,6 +22,7 @@ use crate::apply::dead_letters::to_printable;
 use crate::apply::touched_rows::TouchedRows;
 use crate::error::ApplyError;
 use crate::facts::dividend_feeds::update_feed_years;
+use crate::facts::fact_cache::ChangedFacts;
 use crate::facts::prices::divide_years;
 use crate::facts::records::{RowsToDivide, divide_records};
 
@@ -179,27 +180,26 @@ pub(crate) async fn find_hidden(
     Ok(places.filter(|id| !owners.is_visible(&id.0, states, &newest)).collect())
 }
 
-/// Applies the manifests and the changes of state among `batches`. `states` has the states before. Returns the symbols
-/// whose facts changed.
+/// Applies the manifests and the changes of state among `batches`. `states` has the states before.
 pub(crate) async fn apply_run_events(
     transaction: &Transaction<'_>,
     fact_set: &str,
     batches: &[(Sequence, &RecordBatch)],
     states: &RunStates,
     log: &Stream,
-) -> Result<Vec<String>, ApplyError> {
-    let (mut manifests, mut symbols) = (Vec::new(), Vec::new());
+) -> Result<ChangedFacts, ApplyError> {
+    let (mut manifests, mut changed) = (Vec::new(), ChangedFacts::default());
     for (sequence, batch) in batches {
         match &batch.body {
             Body::Run(RunEvent::Manifest(run)) => manifests.push((*sequence, run.as_ref())),
             Body::Run(RunEvent::Change(change)) => {
-                symbols.extend(apply_change(transaction, fact_set, *sequence, change, states, log).await?);
+                changed.extend(apply_change(transaction, fact_set, *sequence, change, states, log).await?);
             }
             _ => {}
         }
     }
-    symbols.extend(apply_listings(transaction, fact_set, &manifests, states, log).await?);
-    Ok(symbols)
+    changed.extend(apply_listings(transaction, fact_set, &manifests, states, log).await?);
+    Ok(changed)
 }
 
 /// Applies the change of a run's state.
@@ -210,7 +210,7 @@ async fn apply_change(
     change: &RunChange,
     states: &RunStates,
     log: &Stream,
-) -> Result<Vec<String>, ApplyError> {
+) -> Result<ChangedFacts, ApplyError> {
     let owners = BatchOwners::load_of_run(transaction, &change.run).await?;
     let before = Visibility { owners: owners.clone(), states: states.clone() };
     let [run, reason, operator] =
@@ -230,7 +230,7 @@ async fn apply_listings(
     manifests: &[(Sequence, &RunManifest)],
     states: &RunStates,
     log: &Stream,
-) -> Result<Vec<String>, ApplyError> {
+) -> Result<ChangedFacts, ApplyError> {
     let (mut ids, mut runs, mut sequences) = (Vec::new(), Vec::new(), Vec::new());
     for (sequence, run) in manifests.iter().filter(|(_, run)| run.state == RunState::Completed) {
         for id in batch_ids_of_run(run) {
@@ -239,7 +239,9 @@ async fn apply_listings(
             sequences.push(sequence.to_i64());
         }
     }
-    let Some((last, _)) = manifests.last().filter(|_| !ids.is_empty()) else { return Ok(Vec::new()) };
+    let Some((last, _)) = manifests.last().filter(|_| !ids.is_empty()) else {
+        return Ok(ChangedFacts::default());
+    };
     let ids: Vec<&[u8]> = ids.iter().map(|BatchId(id)| id.as_slice()).collect();
     let before = match states.is_empty() {
         true => BatchOwners::default(),
@@ -247,7 +249,7 @@ async fn apply_listings(
     };
     transaction.execute(INSERT_LISTINGS, &[&ids, &runs, &sequences]).await?;
     if states.is_empty() {
-        return Ok(Vec::new());
+        return Ok(ChangedFacts::default());
     }
     let before = Visibility { owners: before, states: states.clone() };
     let after = Visibility { owners: BatchOwners::load(transaction, &ids).await?, states: states.clone() };
@@ -273,7 +275,7 @@ async fn divide_again(
     sequence: Sequence,
     [before, after]: [&Visibility; 2],
     log: &Stream,
-) -> Result<Vec<String>, ApplyError> {
+) -> Result<ChangedFacts, ApplyError> {
     let (mut changed, mut sequences) = (BTreeSet::new(), BTreeSet::new());
     for (id, place) in after.owners.places() {
         let batch = BatchId(*id);
@@ -283,17 +285,19 @@ async fn divide_again(
         }
     }
     if changed.is_empty() {
-        return Ok(Vec::new());
+        return Ok(ChangedFacts::default());
     }
     let touched = TouchedRows::read(transaction, log, &changed, sequences).await?;
     let rows = RowsToDivide::stored(touched.records);
-    let mut symbols = divide_records(transaction, rows, &after.states).await?;
+    let mut divided =
+        ChangedFacts { symbols: divide_records(transaction, rows, &after.states).await?, years: Vec::new() };
     let years = touched.years.into_iter().map(|key| (key, Vec::new())).collect();
-    symbols.extend(divide_years(transaction, years, &after.states).await?);
+    divided.extend(divide_years(transaction, years, &after.states).await?);
     update_feed_years(transaction, fact_set, &touched.feed_years, sequence).await?;
+    let symbols = divided.all_symbols();
     // A security may begin or end to exist, so the securities are resolved again.
     let references = vec![true; symbols.len()];
     transaction.execute(MARK_DIRTY, &[&fact_set, &symbols, &references]).await?;
     tracing::info!(batches = changed.len(), symbols = symbols.len(), "visibility of record batches changed");
-    Ok(symbols)
+    Ok(divided)
 }

@@ -87,13 +87,18 @@ impl FactCache {
         }
     }
 
-    /// Updates cached symbols with rows that were written to table `bars`. Each row has one year. If the cache has
+    /// Updates cached symbols with rows that were written to table `bars`, or removed from it. Each row has one year. If the cache has
     /// packed this year together with other years, the symbol is removed from the cache.
     pub fn update_years(&mut self, written: Vec<AppliedBars>) {
         for row in written {
             let (symbol, source, year) = row.key;
-            let columns = PackedColumns::All(Box::new(row.packed));
-            self.update_symbol(&symbol, |facts| facts.put_year(&source, year, row.digest, columns));
+            self.update_symbol(&symbol, |facts| match row.packed.days.is_empty() {
+                true => facts.remove_year(&source, year),
+                false => {
+                    let columns = PackedColumns::All(Box::new(row.packed));
+                    facts.put_year(&source, year, row.digest, columns)
+                }
+            });
         }
     }
 
@@ -168,6 +173,32 @@ pub struct AppliedBars {
     pub superseded: SupersededBars,
 }
 
+/// Rows of table `bars` that changed, and the symbols of all other changed rows of the facts.
+#[derive(Debug, Default)]
+pub struct ChangedFacts {
+    /// Changed rows.
+    pub years: Vec<AppliedBars>,
+    /// Symbols of all other changed rows.
+    pub symbols: Vec<String>,
+}
+
+impl ChangedFacts {
+    /// Adds later changes.
+    pub fn extend(&mut self, later: Self) {
+        self.years.extend(later.years);
+        self.symbols.extend(later.symbols);
+    }
+
+    /// Symbols of all changed rows.
+    pub fn all_symbols(&self) -> Vec<&str> {
+        let of_years = self.years.iter().map(|year| year.key.0.as_str());
+        let mut symbols: Vec<&str> = of_years.chain(self.symbols.iter().map(String::as_str)).collect();
+        symbols.sort_unstable();
+        symbols.dedup();
+        symbols
+    }
+}
+
 /// Splits the keys of rows into three parallel arrays: symbols, sources and years.
 pub(super) fn key_columns<'a>(
     keys: impl IntoIterator<Item = &'a BarsKey>,
@@ -190,8 +221,16 @@ mod tests {
     #[derive(Debug, Clone)]
     enum CacheStep {
         Read,
-        Records { kind: Kind, packed: Vec<u8> },
-        Year { year: i32, digest: i64, close: Vec<u8> },
+        Records {
+            kind: Kind,
+            packed: Vec<u8>,
+        },
+        /// Without days, the year has no bars any more.
+        Year {
+            year: i32,
+            digest: i64,
+            days: Vec<u8>,
+        },
     }
 
     fn cache_steps() -> impl Strategy<Value = Vec<(usize, CacheStep)>> {
@@ -200,11 +239,12 @@ mod tests {
         let step = prop_oneof![
             Just(CacheStep::Read),
             (kinds, bytes()).prop_map(|(kind, packed)| CacheStep::Records { kind, packed }),
-            (2000..2004, any::<i64>(), bytes()).prop_map(|(year, digest, close)| CacheStep::Year {
+            (2000..2004, any::<i64>(), bytes()).prop_map(|(year, digest, days)| CacheStep::Year {
                 year,
                 digest,
-                close
+                days
             }),
+            (2000..2004).prop_map(|year| CacheStep::Year { year, digest: 0, days: Vec::new() }),
         ];
         prop::collection::vec((0..SYMBOLS.len(), step), 0..60)
     }
@@ -275,10 +315,13 @@ mod tests {
                         let key = RecordsKey { symbol: symbol.to_owned(), kind, source: "feed".to_owned() };
                         cache.update_records(&[AppliedRecords { key, packed, replaces: false, changes: true, superseded: Vec::new() }]);
                     }
-                    CacheStep::Year { year, digest, close } => {
-                        let packed = PackedBars { close, ..PackedBars::default() };
+                    CacheStep::Year { year, digest, days } => {
+                        let packed = PackedBars { days, ..PackedBars::default() };
                         let columns = PackedColumns::All(Box::new(packed.clone()));
-                        assert!(facts.put_year("feed", year, digest, columns));
+                        assert!(match packed.days.is_empty() {
+                            true => facts.remove_year("feed", year),
+                            false => facts.put_year("feed", year, digest, columns),
+                        });
                         let key = (symbol.to_owned(), "feed".to_owned(), year);
                         let written = AppliedBars { key, digest, packed, replaces: false, changes: true, last_day: None, superseded: SupersededBars::default() };
                         cache.update_years(vec![written]);

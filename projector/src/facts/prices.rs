@@ -15,15 +15,17 @@ use store::view::{self, BatchOwners, RunStates, View};
 use tokio_postgres::Transaction;
 
 use crate::error::ApplyError;
-use crate::facts::fact_cache::{AppliedBars, BarsKey, FactCache};
+use crate::facts::fact_cache::{AppliedBars, BarsKey, ChangedFacts, FactCache};
 use crate::facts::stored_years::{
     MergedYears, YEARS_PER_BATCH, encode_year, load_existing, store_spellings, take_superseded, write_years,
 };
 
 const MARK_DIRTY: &str = include_str!("../../queries/symbols_mark_dirty.sql");
+/// Maximum number of divided years in memory: those of a day of a whole market, about 60 MB.
+const MAX_DIVIDED: usize = 30_000;
 
 /// Merges the bars of record batches into the rows of table `bars`, and marks changed symbols dirty. The bars of batches
-/// in `hidden` do not count. Returns the merged rows, and the symbols of all other changed rows.
+/// in `hidden` do not count. Returns the changed rows.
 pub async fn apply_prices(
     transaction: &Transaction<'_>,
     fact_set: &str,
@@ -31,7 +33,7 @@ pub async fn apply_prices(
     hidden: &HashSet<BatchId>,
     states: &RunStates,
     cache: &FactCache,
-) -> Result<(Vec<AppliedBars>, Vec<String>), ApplyError> {
+) -> Result<ChangedFacts, ApplyError> {
     let mut years = bars_by_year(batches);
     if years.is_empty() {
         return Ok(Default::default());
@@ -56,28 +58,32 @@ pub async fn apply_prices(
     written.append(&mut merged.years);
     store_spellings(transaction, &written).await?;
     written.retain(|year| year.changes);
-    let mut symbols: Vec<&str> = written.iter().map(|written| written.key.0.as_str()).collect();
-    symbols.extend(divided.iter().map(String::as_str));
-    symbols.dedup();
-    transaction.execute(MARK_DIRTY, &[&fact_set, &symbols]).await?;
-    Ok((written, divided))
+    let mut changed = ChangedFacts { years: written, symbols: Vec::new() };
+    changed.extend(divided);
+    transaction.execute(MARK_DIRTY, &[&fact_set, &changed.all_symbols()]).await?;
+    Ok(changed)
 }
 
-/// Divides years of bars by the states of the runs. `years` has the new bars of each year. Returns the symbols of the
-/// rows in table `bars` that changed.
+/// Divides years of bars by the states of the runs. `years` has the new bars of each year. Returns the first rows of table
+/// `bars` that changed, at most [`MAX_DIVIDED`], and the symbols of all others.
 pub(crate) async fn divide_years(
     transaction: &Transaction<'_>,
     years: HashMap<BarsKey, Vec<Bars>>,
     states: &RunStates,
-) -> Result<Vec<String>, ApplyError> {
+) -> Result<ChangedFacts, ApplyError> {
     let mut years: Vec<(BarsKey, Vec<Bars>)> = years.into_iter().collect();
     years.sort_unstable_by(|a, b| a.0.cmp(&b.0));
-    let (mut years, mut changed) = (years.into_iter(), Vec::new());
+    let (mut years, mut changed) = (years.into_iter(), ChangedFacts::default());
     while years.len() > 0 {
         let chunk = years.by_ref().take(YEARS_PER_BATCH).collect();
-        changed.extend(divide_chunk(transaction, chunk, states).await?);
+        for year in divide_chunk(transaction, chunk, states).await? {
+            match changed.years.len() < MAX_DIVIDED {
+                true => changed.years.push(year),
+                false => changed.symbols.push(year.key.0),
+            }
+        }
     }
-    changed.dedup();
+    changed.symbols.dedup();
     Ok(changed)
 }
 
@@ -85,7 +91,7 @@ async fn divide_chunk(
     transaction: &Transaction<'_>,
     years: Vec<(BarsKey, Vec<Bars>)>,
     states: &RunStates,
-) -> Result<Vec<String>, ApplyError> {
+) -> Result<Vec<AppliedBars>, ApplyError> {
     let keys: Vec<BarsKey> = years.iter().map(|(key, _)| key.clone()).collect();
     let mut work = load_stored_years(transaction, years.into_iter(), &FactCache::disabled()).await?;
     let mut superseded = take_superseded(transaction, &keys).await?;
@@ -106,8 +112,7 @@ async fn divide_chunk(
     let merged = merge_years(work, is_visible).await?;
     write_years(transaction, &merged).await?;
     store_spellings(transaction, &merged.years).await?;
-    let changed = merged.years.into_iter().filter(|year| year.changes);
-    Ok(changed.map(|year| year.key.0).collect())
+    Ok(merged.years.into_iter().filter(|year| year.changes).collect())
 }
 
 /// Year to merge: its key, its new bars and its stored bars.

@@ -94,6 +94,17 @@ impl SymbolFacts {
         is_alone
     }
 
+    /// Removes the bars of one year from a source. If the year is packed together with other years, changes nothing and
+    /// returns false.
+    #[must_use]
+    pub fn remove_year(&mut self, source: &str, year: i32) -> bool {
+        let is_alone = self.year(source, year).is_none_or(|years| years.digests.len() == 1);
+        if is_alone {
+            self.bars.retain(|(of, first), _| of.as_ref() != source || *first != year);
+        }
+        is_alone
+    }
+
     /// Packed records, each with its kind and source.
     pub fn records(&self) -> impl Iterator<Item = (Kind, &str, &[u8])> {
         self.records.iter().map(|((kind, source), packed)| (*kind, source.as_ref(), packed.as_ref()))
