@@ -74,8 +74,12 @@ async fn calls_over_two_processes_and_a_restart_are_all_in_the_status() -> Resul
     assert_eq!(in_text["data"]["history"]["total"]["availability_percent"], "100");
     check(&status["health"], json!({ "status": "ok" }));
     let feeds = status["feeds"].as_array().context("feeds")?;
-    for kind in ["prices", "dividends"] {
+    let sources = restarted.get("/v1/sources", Some(&world.professional)).await?.json()?;
+    let named: Vec<&Value> =
+        sources["data"].as_array().context("sources")?.iter().map(|row| &row["source"]).collect();
+    for kind in ["price", "dividend"] {
         let feed = feeds.iter().find(|feed| feed["kind"] == kind).with_context(|| status.to_string())?;
+        assert!(named.contains(&&feed["source"]), "{feed} {named:?}");
         assert!(feed["newest"].as_str() > Some("2024-01-01") && feed["updated_at"].is_string(), "{feed}");
     }
     Ok(())

@@ -55,13 +55,13 @@ sql_row! {
     /// Age of the served data of a feed.
     #[derive(Debug, Clone, Serialize, ToSchema)]
     pub(crate) struct FeedAge {
-        /// Name of the feed.
+        /// Source of the feed, as in `/v1/sources`.
         pub(crate) source: String,
-        /// Kind of the data: prices or dividends.
+        /// Kind of the data: price or dividend. Prices older than the previous calendar year do not count.
         pub(crate) kind: String,
         /// Newest trading day with a price, or newest ex-date of a dividend that is not estimated.
         pub(crate) newest: NaiveDate,
-        /// Time of the last update of the data, in UTC.
+        /// Time of the last update of its securities' quotes or of its dividends, in UTC.
         pub(crate) updated_at: DateTime<Utc>,
     }
 }
