@@ -15,6 +15,7 @@ use crate::dashboard::market::page::PageContent;
 use crate::dashboard::market::reader::MarketReader;
 use crate::dashboard::market::values::{describe_flag, humanize, render_date, rows_of, str_of};
 use crate::dashboard::view::layout::{Number, Section, Text, data_table, stacked_table};
+use crate::dashboard::view::markdown::render_inline;
 use crate::dashboard::view::numbers::{format_count, format_grouped};
 use crate::read::memory_tables::{FeedCount, FlagCount, HeldRowCount, QualityTables};
 use months::render_months;
@@ -140,7 +141,7 @@ fn flag_list(flags: &[FlagCount]) -> Markup {
         @if flags.is_empty() { p { "None." } }
         dl.words {
             @for flag in flags {
-                div { dt { code { (flag.flag) } " · " (format_count(flag.securities, "security", "securities")) ", such as " (link(&flag.example)) } dd { (describe_flag(&flag.flag)) } }
+                div { dt { code { (flag.flag) } " · " (format_count(flag.securities, "security", "securities")) ", such as " (link(&flag.example)) } dd { (render_inline(&describe_flag(&flag.flag))) } }
             }
         }
     }

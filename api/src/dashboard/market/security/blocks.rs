@@ -10,6 +10,7 @@ use crate::dashboard::market::values::{
     Unit, describe_flag, digits, humanize, render_converted, render_value, rows_of, str_of,
 };
 use crate::dashboard::view::layout::{Number, Text, data_table, stacked_table};
+use crate::dashboard::view::markdown::render_inline;
 use crate::dashboard::view::plot::{Bar, BarChart};
 
 /// Number of rows that are visible at first. The others are collapsed.
@@ -187,7 +188,7 @@ pub(crate) fn render_quality(profile: &Value, metrics: &Value) -> Markup {
         @if flags.is_empty() && rows.is_empty() && findings.is_empty() { p { "Nothing is unusual in the rows behind these figures." } }
         @for finding in findings { p { (finding) } }
         @if !flags.is_empty() {
-            dl.words { @for flag in flags { div { dt { code { (str_of(flag)) } } dd { (describe_flag(str_of(flag))) } } } }
+            dl.words { @for flag in flags { div { dt { code { (str_of(flag)) } } dd { (render_inline(&describe_flag(str_of(flag)))) } } } }
         }
         @if !rows.is_empty() {
             h3 { "Rows that no figure uses" }
