@@ -93,7 +93,9 @@ async fn an_answer_leads_to_its_licence() -> Result<()> {
     assert_eq!(csv.lines().collect::<Vec<_>>(), ["source,licence", "closed,Licence of closed", "test,"]);
 
     // The list of the operator has every source, and a licence without any loaded rows.
-    state_licence(&world, "later", "yes").await?;
+    let later = ["source", "set", "later", "--licence", "L", "--redistribution", "yes"];
+    let stated = world.app.projector(&later).await?.success()?;
+    assert!(stated.stdout.contains("no rows of later are loaded"), "{}", stated.stdout);
     let listed = world.app.projector(&["source", "list", "--json"]).await?.success()?.json()?;
     let sources: Vec<&Value> = listed.as_array().into_iter().flatten().map(|one| &one["source"]).collect();
     assert_eq!(sources, ["closed", "later", "test"]);

@@ -220,8 +220,14 @@ async fn execute_command(arguments: Arguments) -> anyhow::Result<ExitCode> {
             report::print_sources(&sources::list_sources(&connect(&database).await?).await?, &output)?;
         }
         Command::Source(SourceCommand::Set(stated)) => {
-            sources::state_licence(&connect(&database).await?, &stated).await?;
-            outln!("the API follows the licence of {}", stated.source);
+            let client = connect(&database).await?;
+            sources::state_licence(&client, &stated).await?;
+            let source = &stated.source;
+            outln!("the API follows the licence of {source}");
+            let listed = sources::list_sources(&client).await?;
+            if listed.iter().any(|listed| listed.source == *source && listed.kinds.is_empty()) {
+                outln!("no rows of {source} are loaded; projector source list has the names of sources");
+            }
         }
         Command::Quarantine(command) => run_quarantine(&mut connect(&database).await?, command).await?,
         Command::DeadLetters(command) => {

@@ -2,7 +2,7 @@
 
 use anyhow::ensure;
 use chrono::{DateTime, Utc};
-use clap::builder::BoolishValueParser;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{ArgAction, Args};
 use serde::Serialize;
 use store::{FromRow, sql_row};
@@ -29,7 +29,7 @@ pub(crate) struct LicenceArgs {
     pub attribution: Option<String>,
     /// Redistribution of the data. With `no`, bulk answers, exports and pages without a key leave out the securities
     /// that rest on the source
-    #[arg(long, value_name = "yes|no", action = ArgAction::Set, value_parser = BoolishValueParser::new())]
+    #[arg(long, action = ArgAction::Set, value_parser = PossibleValuesParser::new(["yes", "no"]).map(|word| word == "yes"))]
     pub redistribution: bool,
 }
 
