@@ -14,7 +14,8 @@ text_enum! {
     pub enum Expectation {
         /// Securities or rows of the load, in percent of the earlier loads of the same file name.
         Coverage = "coverage",
-        /// Rows of the load, in percent of the median of the last twenty loads of the same file name.
+        /// Rows of the load, in percent of the median of the last twenty loads of the same file name; 100 if one of them
+        /// has as few.
         Rows = "rows",
         /// Sessions from the newest session of the last load of the same file name to that of the load.
         Session = "session",

@@ -6,8 +6,9 @@ use chrono::NaiveDate;
 use market::bars::Bars;
 use market::day::day_number;
 use market::event::Kind;
+use market::metrics::DerivedRows;
 use market::metrics::calendar::add_sessions;
-use market::row::{DividendRow, DividendState, DividendStatus};
+use market::row::{DividendRow, DividendState, DividendStatus, SplitStatus};
 use rust_decimal::Decimal;
 
 use super::comparison::SecurityFigures;
@@ -68,7 +69,9 @@ impl SecurityChange {
             newest: newest_closes(&before.bars, &after.bars),
             status: Some(metrics.map(|metrics| metrics.dividend_status)).filter(|[a, b]| a != b),
             forward: match forwards {
-                [Some(before), Some(after)] if before != after => Some([before, after]),
+                [Some(former), Some(new)] if former != new && !has_new_split(before, after) => {
+                    Some([former, new])
+                }
                 _ => None,
             },
         }
@@ -145,6 +148,13 @@ impl ValueChanges {
 fn known(rows: &[DividendRow]) -> impl Iterator<Item = (&str, &DividendRow)> {
     let is_known = |row: &&DividendRow| matches!(row.status, DividendStatus::Declared | DividendStatus::Paid);
     rows.iter().filter(is_known).filter_map(|row| Some((row.id.as_deref()?, row)))
+}
+
+/// True if an announced split becomes effective, which divides the forward dividend.
+fn has_new_split(before: &DerivedRows, after: &DerivedRows) -> bool {
+    let is_effective =
+        |id: &str| after.splits.iter().any(|split| split.id == id && split.status == SplitStatus::Effective);
+    before.splits.iter().any(|split| split.status == SplitStatus::Announced && is_effective(&split.id))
 }
 
 fn newest_closes(before: &Bars, after: &Bars) -> Option<([Decimal; 2], bool)> {
