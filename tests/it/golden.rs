@@ -19,7 +19,7 @@ use harness::{Api, TestApp, eventually};
 use serde_json::Value;
 
 use answers::Answers;
-use feed::Case;
+use feed::{Case, FeedFile, SOURCE};
 
 /// Current date of the service. No case has a later date.
 const TODAY: &str = "2025-07-01";
@@ -83,18 +83,26 @@ async fn serve(cases: &[Value]) -> Result<()> {
     Ok(())
 }
 
-/// Loads the cases of `date`, and a trading session that makes `date` the market date.
+/// Loads the cases of `date`, and a trading session that makes `date` the market date. Other sources are loaded after
+/// [`SOURCE`], in the order of their rows, so the last one is the newest.
 async fn load(app: &TestApp, date: &str, cases: &[Case]) -> Result<()> {
-    let folder = app.folder().join(date);
-    std::fs::create_dir(&folder)?;
-    for case in cases {
-        std::fs::write(folder.join(format!("{}.ndjson", case.id)), case.feed())?;
+    let session = FeedFile::new(SOURCE, "session.csv".to_owned(), format!("date\n{date}\n"));
+    let files: Vec<FeedFile> = std::iter::once(session).chain(cases.iter().flat_map(Case::files)).collect();
+    let mut sources: Vec<&str> = Vec::new();
+    for file in &files {
+        if !sources.contains(&file.source.as_str()) {
+            sources.push(&file.source);
+        }
+        let folder = app.folder().join(date).join(&file.source);
+        std::fs::create_dir_all(&folder)?;
+        std::fs::write(folder.join(&file.name), &file.text)?;
     }
-    std::fs::write(folder.join("session.csv"), format!("date\n{date}\n"))?;
-    let folder = folder.display().to_string();
-    let arguments = ["load", &folder, "--source", "golden", "--max-reject-percent", "100", "--today", TODAY];
-    let loaded = app.ingest(&arguments).await?;
-    ensure!([0, 1].contains(&loaded.code), "{date}: {}\n{}", loaded.stdout, loaded.stderr);
+    for source in sources {
+        let folder = app.folder().join(date).join(source).display().to_string();
+        let load = ["load", &folder, "--source", source, "--max-reject-percent", "100", "--today", TODAY];
+        let loaded = app.ingest(&load).await?;
+        ensure!([0, 1].contains(&loaded.code), "{date} {source}: {}\n{}", loaded.stdout, loaded.stderr);
+    }
     app.catch_up().await
 }
 

@@ -33,6 +33,7 @@ async fn every_rule_has_a_page_with_its_worked_examples() -> Result<()> {
         assert!(linked_rules(&page.text).is_subset(&rules), "{path}: {:?}", linked_rules(&page.text));
         let of_rule = |case: &&Value| case["rule"].as_str() == path.strip_prefix("/methods/");
         let cases = cases["cases"].as_array().context("cases")?.iter().filter(of_rule).count();
+        assert!(cases >= 1, "{path} has no example");
         assert_eq!(page.text.matches("<h4>Result</h4>").count(), cases, "{path}");
     }
     for unknown in ["/methods/R0", "/methods/R46", "/methods/r9", "/methods/%FF"] {

@@ -72,6 +72,8 @@ impl<'a> Answers<'a> {
         }
         let current = match key {
             "derived_ex_dates" => self.derived_ex_dates().await?,
+            "ex_date_calendar" => self.calendar("ex-dates").await?,
+            "payment_date_calendar" => self.calendar("payment-dates").await?,
             "results" => self.chowder().await?,
             "canonical" => self.canonical().await?,
             "adjusted_close" => self.prices("adj_close").await?,
@@ -150,6 +152,14 @@ impl<'a> Answers<'a> {
             dates.extend(rows.as_array().into_iter().flatten().map(|row| row["ex_date"].clone()));
         }
         Ok(json!(dates))
+    }
+
+    /// Returns the dates of a calendar that begins on the date of the case and has the default length.
+    async fn calendar(&self, endpoint: &str) -> Result<Value> {
+        let (symbol, first) = (self.symbol(), &self.case.as_of);
+        let rows =
+            self.data(&format!("/v1/dividends/{endpoint}?symbols={symbol}&start_date={first}")).await?;
+        Ok(rows.as_array().into_iter().flatten().map(|row| row["event_date"].clone()).collect())
     }
 
     async fn chowder(&self) -> Result<Value> {

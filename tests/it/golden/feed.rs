@@ -1,4 +1,5 @@
-//! Conversion of a case to lines of the canonical feed. Each case has its own symbols.
+//! Conversion of a case to feed files: canonical records, and a vendor's CSV for prices with adjusted closes. Each case has
+//! its own symbols.
 
 use rust_decimal::{Decimal, MathematicalOps};
 use serde_json::{Map, Value, json};
@@ -6,8 +7,23 @@ use serde_json::{Map, Value, json};
 /// Date of a case that has no date of its own. It is after every record date in such cases.
 const UNDATED: &str = "2025-06-30";
 
+/// Source of all files, except those with the rows that name another source.
+pub(crate) const SOURCE: &str = "golden";
+
 /// Function that creates the records of a case whose input is a special table.
 type Records = fn(&Case) -> Vec<Value>;
+
+pub(crate) struct FeedFile {
+    pub(crate) source: String,
+    pub(crate) name: String,
+    pub(crate) text: String,
+}
+
+impl FeedFile {
+    pub(crate) fn new(source: &str, name: String, text: String) -> Self {
+        Self { source: source.to_owned(), name, text }
+    }
+}
 
 pub(crate) struct Case {
     pub(crate) id: String,
@@ -45,9 +61,9 @@ impl Case {
         if row == 0 { self.id.clone() } else { format!("{}.{}", self.id, row) }
     }
 
-    /// Returns the feed with the records of the case, one on each line. Dividends come first, so the line number of a
-    /// dividend is its position in the case plus one.
-    pub(crate) fn feed(&self) -> String {
+    /// Returns the files of the case. In the first file, dividends come first, so the line number of a dividend is its
+    /// position in the case plus one.
+    pub(crate) fn files(&self) -> Vec<FeedFile> {
         let tables: [(&str, Records); 4] = [
             ("record_dates", Self::record_dates),
             ("distributions", Self::distributions),
@@ -56,16 +72,45 @@ impl Case {
         ];
         let table = tables.iter().find(|(name, _)| self.profile(name).is_array());
         let records = table.map_or_else(|| self.plain(), |(_, records)| records(self));
-        records.iter().map(|record| format!("{record}\n")).collect()
+        let lines = |records: &[Value]| records.iter().map(|record| format!("{record}\n")).collect();
+        let mut files = vec![FeedFile::new(SOURCE, format!("{}.ndjson", self.id), lines(&records))];
+        if self.has_adjusted_closes() {
+            files.push(FeedFile::new(SOURCE, format!("{}.csv", self.id), self.adjusted_prices()));
+        }
+        for dividends in self.rows("dividends").chunk_by(|a, b| a["source"] == b["source"]) {
+            if let Some(source) = dividends[0]["source"].as_str() {
+                let records: Vec<Value> = dividends.iter().map(|row| self.dividend(row)).collect();
+                files.push(FeedFile::new(source, format!("{}.ndjson", self.id), lines(&records)));
+            }
+        }
+        files
+    }
+
+    /// Prices in the columns of EODHD, because canonical prices have no adjusted close.
+    fn adjusted_prices(&self) -> String {
+        let row = |row: &Value| {
+            let [date, close, adjusted] =
+                ["date", "close", "adjusted_close"].map(|name| row[name].as_str().unwrap_or_default());
+            format!("{date},{close},{adjusted}\n")
+        };
+        std::iter::once("date,close,adjusted_close\n".to_owned())
+            .chain(self.rows("prices").iter().map(row))
+            .collect()
+    }
+
+    fn has_adjusted_closes(&self) -> bool {
+        self.rows("prices").iter().any(|row| row["adjusted_close"].is_string())
     }
 
     fn plain(&self) -> Vec<Value> {
         let symbol = self.symbol(0);
-        let mut rows: Vec<&Value> = self.rows("dividends").iter().collect();
+        let mut rows: Vec<&Value> =
+            self.rows("dividends").iter().filter(|row| row["source"].is_null()).collect();
         rows.sort_by_key(|row| row["seq"].as_i64());
         let dividends = rows.into_iter().map(|row| self.dividend(row));
         let splits = self.rows("splits").iter().map(|row| with(row, "split", &symbol));
-        let prices = self.rows("prices").iter().map(|row| with(row, "price", &symbol));
+        let prices = self.rows("prices").iter().filter(|_| !self.has_adjusted_closes());
+        let prices = prices.map(|row| with(row, "price", &symbol));
         let rates = self.rows("exchange_rates").iter().map(|row| {
             let mut rate = row.clone();
             rate["kind"] = json!("fx");
@@ -84,6 +129,7 @@ impl Case {
         let mut record = with(row, "dividend", &self.symbol(0));
         let fields = record.as_object_mut().expect("a row is an object");
         fields.remove("seq");
+        fields.remove("source");
         for (from, to) in [("pay_date", "payment_date"), ("vendor_frequency", "frequency")] {
             if let Some(value) = fields.remove(from) {
                 fields.insert(to.to_owned(), value);

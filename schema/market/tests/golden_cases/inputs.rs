@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use chrono::{DateTime, NaiveDate};
+use chrono::{DateTime, NaiveDate, TimeDelta};
 use market::bars::{Bar, BarVersion, Bars, MISSING};
 use market::day::day_number;
 use market::event::{
-    Action, Dividend, DividendType, FormerSymbol, Frequency, Fundamentals, FxRate, ListingStatus, Security,
-    SecurityType, ShareBasis, Split,
+    Action, Dividend, DividendEvidence, DividendType, FormerSymbol, Frequency, Fundamentals, FxRate,
+    ListingStatus, Security, SecurityType, ShareBasis, Split,
 };
 use market::history::{History, Observation, SourceBars};
 use market::metrics::currency::Currency;
@@ -70,7 +70,7 @@ impl Inputs {
             etf: Vec::new(),
             holdings: Vec::new(),
             decisions: Vec::new(),
-            evidence: Vec::new(),
+            evidence: evidence(&prices, &symbol),
             dividend_feeds: (1900..=2100).map(|year| ("case".to_owned(), year)).collect(),
             prices: vec![SourceBars {
                 source: "case".into(),
@@ -241,7 +241,28 @@ fn dividend(row: &Value, index: usize, symbol: &Symbol, prices: &Currency) -> Ob
         sibling_amounts: Vec::new(),
     };
     let id = row["id"].as_str().map(str::to_owned);
-    observed(id, row["revision"].as_i64().unwrap_or_default(), action, line(row, index), record)
+    let mut dividend =
+        observed(id, row["revision"].as_i64().unwrap_or_default(), action, line(row, index), record);
+    if let Some(source) = row["source"].as_str() {
+        // Sources are loaded in the order of their rows.
+        dividend.source = source.into();
+        dividend.observed_at += TimeDelta::seconds(i64::try_from(index).expect("a few rows"));
+    }
+    dividend
+}
+
+/// Steps of the ratio `adjusted close / close`, as ingest records them for a file of raw closes.
+fn evidence(prices: &[Value], symbol: &Symbol) -> Vec<Observation<DividendEvidence>> {
+    let ratio = |row: &Value| Some(decimal(&row["adjusted_close"])? / decimal(&row["close"])?);
+    let step = |(before, after): (&Value, &Value)| {
+        let factor = (ratio(before)? / ratio(after)?).round_dp(6);
+        let record = serde_json::json!({
+            "symbol": symbol, "previous": before["date"], "ex_date": after["date"], "factor": factor.to_string(), "basis": "raw",
+        });
+        let record = serde_json::from_value(record).expect("evidence");
+        (factor != Decimal::ONE).then(|| observed(None, 0, Action::Put, 1, record))
+    };
+    prices.iter().zip(prices.iter().skip(1)).filter_map(step).collect()
 }
 
 fn split(row: &Value, index: usize, symbol: &Symbol) -> Observation<Split> {
