@@ -1845,18 +1845,18 @@ export interface components {
         };
         /** @description Age of the served data of a feed. */
         FeedAge: {
-            /** @description Kind of the data: prices or dividends. */
+            /** @description Kind of the data: price or dividend. Prices older than the previous calendar year do not count. */
             kind: string;
             /**
              * Format: date
              * @description Newest trading day with a price, or newest ex-date of a dividend that is not estimated.
              */
             newest: string;
-            /** @description Name of the feed. */
+            /** @description Source of the feed, as in `/v1/sources`. */
             source: string;
             /**
              * Format: date-time
-             * @description Time of the last update of the data, in UTC.
+             * @description Time of the last update of its securities' quotes or of its dividends, in UTC.
              */
             updated_at: string;
         };

@@ -1065,13 +1065,13 @@ class FeedAge(Struct, frozen=True, kw_only=True):
     """Age of the served data of a feed."""
 
     kind: str
-    """Kind of the data: prices or dividends."""
+    """Kind of the data: price or dividend. Prices older than the previous calendar year do not count."""
     newest: dt.date
     """Newest trading day with a price, or newest ex-date of a dividend that is not estimated."""
     source: str
-    """Name of the feed."""
+    """Source of the feed, as in `/v1/sources`."""
     updated_at: dt.datetime
-    """Time of the last update of the data, in UTC."""
+    """Time of the last update of its securities' quotes or of its dividends, in UTC."""
 
 
 class FundamentalsRow(Struct, frozen=True, kw_only=True):
