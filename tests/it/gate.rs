@@ -62,6 +62,9 @@ async fn a_load_is_served_if_it_meets_all_expectations_and_held_otherwise() -> R
     assert_eq!(newest(&app).await?, first.0.to_string());
 
     // A dry run has the verdict of the load, and publishes nothing.
+    let path = day_file(&app, second.0, &[])?;
+    let (tried, code) = gated(&app, &path, &["--dry-run"]).await?;
+    assert_eq!(code, 4, "{tried}");
     let wrong: Vec<String> = second.1.iter().take(4).cloned().collect();
     let path = day_file(&app, second.0, &wrong)?;
     let (tried, code) = gated(&app, &path, &["--dry-run"]).await?;

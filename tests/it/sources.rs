@@ -180,6 +180,8 @@ async fn pages_without_an_account_leave_out_what_must_not_be_redistributed() -> 
         "/s/SHUT/why/dividend_yield",
         "/s/SHUT/dividends.csv",
         "/screener.csv?preset=all",
+        "/s/COLA/holdings.csv",
+        "/s/COLA/etf-holders.csv",
     ] {
         let page = reader.get(path).await?;
         assert!(page.status == 403 && page.has("/quality#sources"), "{path}: {} {}", page.status, page.text);
@@ -187,6 +189,9 @@ async fn pages_without_an_account_leave_out_what_must_not_be_redistributed() -> 
     assert_eq!(reader.get("/s/COLA/dividends.csv").await?.status, 200);
     let found = reader.get("/search?q=company").await?;
     assert!(!found.has("Shut Company") && found.has("Cola Company"), "{}", found.text);
+
+    let map = reader.get("/sitemap.xml").await?;
+    assert!(!map.has("/s/SHUT<") && map.has("/s/COLA<"), "{}", map.text);
 
     for path in ["/s/SHUT", "/screener.csv?preset=all"] {
         assert_eq!(holder.get(path).await?.status, 200, "{path} with an account");

@@ -40,9 +40,9 @@ const fn day(year: i32, month: u32, day: u32) -> NaiveDate {
 impl Deprecation {
     /// Deprecated parameter that a request uses.
     pub(crate) fn used_by(uri: &Uri) -> Option<&'static Self> {
-        let query = uri.query()?;
+        let (path, query) = (uri.path(), uri.query()?);
         let is_used = |part: &&Self| {
-            part.path == uri.path()
+            (path == part.path || path.starts_with("/feed/") && path.ends_with(part.path))
                 && form_urlencoded::parse(query.as_bytes()).any(|(name, _)| name == part.parameter)
         };
         DEPRECATIONS.iter().find(is_used)
@@ -79,6 +79,7 @@ mod tests {
         assert!(
             is_marked("/v1/stocks?limit=1&has_dividends=true") && is_marked("/v1/stocks?has%5Fdividends")
         );
+        assert!(is_marked("/feed/dds_key/v1/stocks?has_dividends=true"));
         for other in ["/v1/stocks", "/v1/stocks?pays_dividend=true", "/v1/etfs?has_dividends=true"] {
             assert!(!is_marked(other), "{other}");
         }

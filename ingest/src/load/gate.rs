@@ -41,7 +41,7 @@ pub enum GateResult {
 }
 
 impl GateResult {
-    fn failed(cause: &str) -> Self {
+    pub(crate) fn failed(cause: &str) -> Self {
         Self::Failed { error: format!("cannot compare the load: {cause}") }
     }
 

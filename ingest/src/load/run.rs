@@ -23,7 +23,7 @@ use crate::load::args::LoadArgs;
 use crate::load::effect::CandidateFile;
 use crate::load::effect::LoadEffect;
 use crate::load::file_list::FileReport;
-use crate::load::gate::judge_candidate;
+use crate::load::gate::{GateResult, judge_candidate};
 use crate::load::input::LoadInput;
 use crate::load::producer::{Producer, ProducerEvent};
 use crate::load::progress::LoadProgress;
@@ -120,7 +120,10 @@ impl<'a> LoadRun<'a> {
         if let Some(mut candidate) = candidate {
             let path = candidate.finish()?;
             if self.args.gate {
-                summary.gate = Some(judge_candidate(path, self.args, settings, self.shutdown).await?);
+                summary.gate = Some(match batches {
+                    0 => GateResult::failed("the load has no rows"),
+                    _ => judge_candidate(path, self.args, settings, self.shutdown).await?,
+                });
             } else if let Some(path) = path {
                 summary.effect = LoadEffect::measure_candidate(path, self.args, settings).await;
             }

@@ -57,6 +57,7 @@ pub(crate) async fn list_sources(client: &Client) -> anyhow::Result<Vec<ListedSo
 pub(crate) async fn state_licence(client: &Client, stated: &LicenceArgs) -> anyhow::Result<()> {
     let LicenceArgs { source, licence, url, attribution, redistribution } = stated;
     let is_link = url.as_deref().is_none_or(|url| url.starts_with("https://") || url.starts_with("http://"));
+    ensure!(!licence.trim().is_empty(), "cannot state the licence: --licence is empty");
     ensure!(is_link, "cannot state the licence: --url is not a web address; begin it with https://");
     client.execute(SET, &[source, licence, url, attribution, redistribution]).await?;
     client.execute(NOTIFY, &[]).await?;

@@ -127,9 +127,9 @@ impl Table {
         self.rows.push_back(TableRow { cells, details });
     }
 
-    /// Sets the text that is printed after the total, on the same line.
+    /// Adds a text that is printed after the total, on the same line.
     pub fn add_note(&mut self, note: &str) {
-        self.note = format!("; {note}");
+        self.note.push_str(&format!("; {note}"));
     }
 
     /// Prints the table and the total. For a table without rows, prints only the sentence `empty`.

@@ -44,6 +44,8 @@ fn faults(market: &DailyMarket, today: usize) -> Result<Vec<Fault>> {
         let rows = symbols.iter().take(count).flat_map(|symbol| &market.history[*symbol]);
         rows.map(|row| times(row, factor)).collect::<Result<Vec<_>>>()
     };
+    let of_yesterday =
+        |factor: &str| yesterday.iter().map(|row| times(row, factor)).collect::<Result<Vec<_>>>();
     let each = |change: &dyn Fn(&String) -> String| rows.iter().map(change).collect::<Vec<_>>();
     let (half, tenth) = (rows.len() / 2, rows.len().div_ceil(10));
     let cut = format!("{}\n{}", file(PRICES, &rows[..half]).trim_end(), &rows[half][..4]);
@@ -92,6 +94,13 @@ fn faults(market: &DailyMarket, today: usize) -> Result<Vec<Fault>> {
         own("a tenth of the symbols", file(PRICES, &rows[..tenth]), "coverage"),
         own("text in numbers", file(PRICES, &each(&texts)), "rejected"),
         whole("rows of a symbol under another", &renamed, "rewritten"),
+        own(
+            "half of the symbols, twice",
+            file(PRICES, &[&rows[..half], &yesterday[..half]].concat()),
+            "coverage",
+        ),
+        whole("new closes of the newest session", &of_yesterday("1.3")?, "move"),
+        whole("another unit in the newest session", &of_yesterday("1000")?, "move"),
     ])
 }
 

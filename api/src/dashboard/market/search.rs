@@ -101,8 +101,9 @@ async fn write_sitemap(reader: &MarketReader) -> MarketResult<String> {
     for page in PAGES {
         let _ = writeln!(xml, "<url><loc>{origin}{page}</loc></url>");
     }
+    let restricted = reader.app.memory_tables.restricted(&generation).await?;
     let active = table.rows.iter().map(|security| &security.stock).filter(|stock| stock.is_active);
-    for stock in active.take(MOST - PAGES.len()) {
+    for stock in active.filter(|stock| !restricted.contains(&stock.symbol)).take(MOST - PAGES.len()) {
         let (symbol, day) = (encode(&stock.symbol), stock.updated_at.date_naive());
         let _ = writeln!(xml, "<url><loc>{origin}/s/{symbol}</loc><lastmod>{day}</lastmod></url>");
     }

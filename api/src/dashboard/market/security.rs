@@ -333,7 +333,7 @@ async fn read_csv(
     let choice = PriceChoice::read(&reader.parameters(), reader.app.today(), reader.depth_years());
     let block: SecurityBlock = name.parse().map_err(|_| nothing())?;
     let calls = match block {
-        SecurityBlock::EtfHolders => reader.file_calls().await?,
+        SecurityBlock::EtfHolders | SecurityBlock::Holdings => reader.file_calls().await?,
         _ => reader.calls().await?,
     };
     // Check that the symbol exists: some calls respond with an empty list for an unknown symbol.

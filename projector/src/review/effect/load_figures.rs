@@ -38,8 +38,7 @@ struct ValueChanges {
 #[derive(Debug, Default)]
 pub(super) struct SecurityChange {
     values: Vec<(Kind, ValueChanges)>,
-    /// Close of the newest session, if the load has a new one, and the close before. `true` if the volume is the same
-    /// too.
+    /// Newest closes before and after, as of [`newest_closes`].
     newest: Option<([Decimal; 2], bool)>,
     status: Option<[DividendState; 2]>,
     forward: Option<[Decimal; 2]>,
@@ -157,11 +156,18 @@ fn has_new_split(before: &DerivedRows, after: &DerivedRows) -> bool {
     before.splits.iter().any(|split| split.status == SplitStatus::Announced && is_effective(&split.id))
 }
 
+/// Newest closes before and after, if the load has a new session, changes the close of the newest one, or takes it out of
+/// use, which counts as a close of 0. `true` if a new session repeats the volume.
 fn newest_closes(before: &Bars, after: &Bars) -> Option<([Decimal; 2], bool)> {
     let [former, newest] = [before, after].map(|bars| bars.len().checked_sub(1).map(|last| bars.bar(last)));
-    let (former, newest) = (former?, newest?);
-    let closes = [(former, before), (newest, after)].map(|(bar, bars)| Decimal::new(bar.close, bars.scale));
-    (newest.day > former.day).then_some((closes, former.volume == newest.volume))
+    let former = former?;
+    let [before, after] = [(Some(former), before), (newest, after)].map(|(bar, bars)| {
+        let close = bar.filter(|bar| bar.day >= former.day).map(|bar| bar.close);
+        Decimal::new(close.unwrap_or_default(), bars.scale)
+    });
+    let is_new = newest.is_some_and(|newest| newest.day > former.day);
+    let repeats_volume = is_new && newest.is_some_and(|newest| newest.volume == former.volume);
+    (is_new || before != after).then_some(([before, after], repeats_volume))
 }
 
 /// Median of the values; `None` without values. Sorts the values.

@@ -114,17 +114,20 @@ impl Checks {
         }
     }
 
-    /// Adds the larger one of two shares. A file of a few symbols has few of its source's securities, and a first daily
-    /// file has fewer rows than a history of the same name.
+    /// Adds the share of the source's securities if each of its files usually has one row of each. Otherwise adds the larger
+    /// one of two shares: a file of a few symbols has few of its source's securities, and a first daily file has fewer
+    /// rows than a history of the same name.
     fn add_coverage(&mut self, loaded: &LoadedRows, earlier: &EarlierLoads) {
         let usual = earlier.rows(Kind::Price).into_iter().take(COVERAGE_LOADS).filter(|rows| *rows > 0).min();
         let Some(usual) = usual else { return };
         let rows = percent(loaded.rows.get(&Kind::Price).copied().unwrap_or_default(), usual);
         let missing = earlier.recent_symbols.iter().filter(|symbol| !loaded.priced.contains(*symbol));
         let missing: Vec<String> = missing.map(|symbol| format!("{symbol} is missing")).collect();
-        let recent = earlier.recent_symbols.len();
-        let symbols = percent((recent - missing.len()) as u64, recent as u64);
-        self.add(Expectation::Coverage, Kind::Price, rows.max(symbols), missing);
+        let recent = earlier.recent_symbols.len() as u64;
+        let symbols = percent(recent - missing.len() as u64, recent);
+        let is_whole_day = (usual * 10).abs_diff(recent * 10) <= recent;
+        let share = if is_whole_day { symbols } else { rows.max(symbols).min(Decimal::ONE_HUNDRED) };
+        self.add(Expectation::Coverage, Kind::Price, share, missing);
     }
 
     /// Adds the checks of the effect. Rows of the sources in `replaces` may be taken out of use.
