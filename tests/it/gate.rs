@@ -87,6 +87,8 @@ async fn a_load_is_served_if_it_meets_all_expectations_and_held_otherwise() -> R
     let (behind, code) = gated(&app, &path, &[]).await?;
     assert_eq!((code, failed(&behind["gate"])), (4, vec!["behind"]), "{behind}");
     // Without this limit, the day is served.
+    let refused = app.projector(&["expect", "set", "test", "price", "coverage", "101"]).await?;
+    assert!(refused.code == 1 && refused.stderr.contains("no load meets it"), "{}", refused.stderr);
     app.projector(&["expect", "set", "test", "price", "behind", "off"]).await?.success()?;
     let limits = app.projector(&["expect", "list", "--json"]).await?.success()?.json()?;
     assert_eq!(limits["set"][0]["limit_value"], Value::Null, "{limits}");

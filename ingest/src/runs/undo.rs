@@ -70,7 +70,7 @@ pub struct ChangeReport {
     pub undo: Option<String>,
     /// True for a dry run, which publishes nothing.
     pub dry_run: bool,
-    /// Number of the run's rows; 0 if the run was interrupted.
+    /// Number of the run's rows; 0 if an interruption left them uncounted.
     pub rows: u64,
     /// Number of the run's record batches, by kind; empty if the run was interrupted.
     pub frames: BTreeMap<Kind, u64>,
@@ -85,7 +85,7 @@ impl ChangeReport {
         let verb = if self.dry_run { "would be" } else { "is" };
         let batches: Vec<String> = frames.iter().map(|(kind, batches)| format!("{kind} {batches}")).collect();
         let batches = match batches.as_slice() {
-            [] => "interrupted".to_owned(),
+            [] => "no counted rows".to_owned(),
             batches => format!("{}; record batches: {}", counted(rows, "row"), batches.join(", ")),
         };
         let mut report = Report::new(format!("run {run} of source {source} {verb} {state} ({batches})"));

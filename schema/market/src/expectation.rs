@@ -76,7 +76,7 @@ impl Expectation {
     }
 
     /// True if the value may be as large as the limit; false if it must not be smaller.
-    fn is_maximum(self) -> bool {
+    pub fn is_maximum(self) -> bool {
         !matches!(self, Self::Coverage | Self::Rows)
     }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use anyhow::ensure;
 use clap::{Args, Subcommand};
 use market::decimal::ExactDecimal;
 use market::event::Kind;
@@ -97,6 +98,13 @@ pub(crate) async fn run_expect(client: &Client, command: ExpectCommand) -> anyho
     match command {
         ExpectCommand::List(output) => return list_limits(client, &output).await,
         ExpectCommand::Set { key: ExpectationKey { source, kind, expectation }, limit: Limit(limit) } => {
+            let can_be_met =
+                expectation.is_maximum() || limit.is_none_or(|limit| limit <= Decimal::ONE_HUNDRED);
+            ensure!(
+                can_be_met,
+                "cannot set the limit: no load meets it; {expectation} is {}",
+                expectation.meaning()
+            );
             let limit = limit.map(ExactDecimal);
             client.execute(SET, &[&source, &kind, &expectation.as_str(), &limit]).await?;
             let limit = limit.map_or("off".to_owned(), |limit| limit.to_string());
