@@ -100,6 +100,8 @@ async fn a_deprecated_parameter_is_announced() -> Result<()> {
     assert_eq!(rows(&used)?, rows(&today)?);
     assert_eq!(used.header("deprecation"), Some("@1796083200"), "1 December 2026");
     assert_eq!(used.header("sunset"), Some("Fri, 01 Dec 2028 00:00:00 GMT"));
+    let feed = format!("/feed/{}/v1/stocks?limit=2&has_dividends=true&format=csv", world.key);
+    assert_eq!(world.api.get(&feed, None).await?.header("sunset"), used.header("sunset"));
     let sheet = world.api.get("/v1/stocks?limit=2&has_dividends=true&format=csv", Some(&world.key)).await?;
     let links: Vec<&str> =
         sheet.headers.get_all("link").iter().filter_map(|link| link.to_str().ok()).collect();

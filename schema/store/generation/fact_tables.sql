@@ -60,7 +60,7 @@ alter table bars
 -- Each trading day replaces one year of every symbol. Dead rows are vacuumed every other day; otherwise the table would
 -- grow by a fifth.
 alter table bars set (toast_tuple_target = 8160, autovacuum_vacuum_scale_factor = 0.05);
-create index bars_by_year on bars (year, last_day);
+create index bars_by_year on bars (year, last_day) include (symbol, source);
 comment on column bars.digest is 'of the columns days to extra, as in prices: a year is served as it is where the two are the same';
 comment on column bars.last_day is 'newest session with a live bar, days from 0001-01-01';
 

@@ -1,4 +1,16 @@
--- Newest price of each source, for the age of the data by feed.
+-- Newest bars of each source, for the age of the data by feed.
+
+-- In every fact set: the newest sessions are read from the index alone. New fact sets have it from generation/.
+do $$
+declare name text;
+begin
+  set local role dds_projector;
+  for name in select f.name from control.fact_sets f loop
+    execute format('drop index %I.bars_by_year', name);
+    execute format('create index bars_by_year on %I.bars (year, last_day) include (symbol, source)', name);
+  end loop;
+  reset role;
+end $$;
 
 create function control.newest_bars(of_generation integer, since_year integer)
 returns table (symbol text, source text, day date) language plpgsql stable as $$

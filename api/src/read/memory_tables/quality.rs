@@ -1,6 +1,7 @@
 //! Counts that describe the quality of the data: coverage, feeds, quarantined rows and flags.
 
 use chrono::{DateTime, NaiveDate, Utc};
+use market::event::Kind;
 use serde::Serialize;
 use store::{FromRow, sql_row};
 use utoipa::ToSchema;
@@ -9,7 +10,7 @@ use crate::read::{QueryError, ServedGeneration, lookup};
 
 const COVERAGE: &str = include_str!("../../../queries/quality/coverage.sql");
 const FEEDS: &str = include_str!("../../../queries/quality/feeds.sql");
-const FEED_AGES: &str = include_str!("../../../queries/quality/feed_ages.sql");
+const PRICE_AGES: &str = include_str!("../../../queries/quality/price_ages.sql");
 const HELD_ROWS: &str = include_str!("../../../queries/quality/held_rows.sql");
 const FLAGS: &str = include_str!("../../../queries/quality/flags.sql");
 
@@ -19,6 +20,7 @@ pub(crate) struct QualityTables {
     pub(crate) coverage: CoverageCounts,
     /// Feeds with dividends, most records first.
     pub(crate) feeds: Vec<FeedCount>,
+    price_ages: Vec<PriceAge>,
     /// Quarantined rows by feed, kind and reason, most rows first.
     pub(crate) held_rows: Vec<HeldRowCount>,
     /// Flags, most securities first.
@@ -48,22 +50,30 @@ sql_row! {
         pub(crate) securities: i64,
         /// Newest ex-date that is not estimated.
         pub(crate) newest: NaiveDate,
+        updated_at: DateTime<Utc>,
     }
 }
 
 sql_row! {
-    /// Age of the served data of a feed.
-    #[derive(Debug, Clone, Serialize, ToSchema)]
-    pub(crate) struct FeedAge {
-        /// Source of the feed, as in `/v1/sources`.
-        pub(crate) source: String,
-        /// Kind of the data: price or dividend. Prices older than the previous calendar year do not count.
-        pub(crate) kind: String,
-        /// Newest trading day with a price, or newest ex-date of a dividend that is not estimated.
-        pub(crate) newest: NaiveDate,
-        /// Time of the last update of its securities' quotes or of its dividends, in UTC.
-        pub(crate) updated_at: DateTime<Utc>,
+    #[derive(Debug)]
+    struct PriceAge {
+        source: String,
+        newest: NaiveDate,
+        updated_at: DateTime<Utc>,
     }
+}
+
+/// Age of the served data of a feed.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub(crate) struct FeedAge {
+    /// Source of the feed, as in `/v1/sources`.
+    pub(crate) source: String,
+    /// Kind of the data: price or dividend. Prices older than the previous calendar year do not count.
+    pub(crate) kind: &'static str,
+    /// Newest trading day with a price, or newest ex-date of a dividend that is not estimated.
+    pub(crate) newest: NaiveDate,
+    /// Time of the last update of its securities' quotes or of its dividends, in UTC.
+    pub(crate) updated_at: DateTime<Utc>,
 }
 
 sql_row! {
@@ -97,15 +107,31 @@ impl QualityTables {
         Ok(Self {
             coverage: CoverageCounts::from_row(lookup::first_row(generation, &coverage)?)?,
             feeds: read(generation, FEEDS).await?,
+            price_ages: read(generation, PRICE_AGES).await?,
             held_rows: read(generation, HELD_ROWS).await?,
             flags: read(generation, FLAGS).await?,
         })
     }
-}
 
-impl FeedAge {
-    pub(crate) async fn load_all(generation: &ServedGeneration) -> Result<Vec<Self>, QueryError> {
-        read(generation, FEED_AGES).await
+    /// Age of the data, by source and kind.
+    pub(crate) fn feed_ages(&self) -> Vec<FeedAge> {
+        let age = |source, kind: Kind, newest, updated_at| FeedAge {
+            source,
+            kind: kind.as_str(),
+            newest,
+            updated_at,
+        };
+        let prices = self
+            .price_ages
+            .iter()
+            .map(|feed| age(feed.source.clone(), Kind::Price, feed.newest, feed.updated_at));
+        let dividends = self
+            .feeds
+            .iter()
+            .map(|feed| age(feed.source.clone(), Kind::Dividend, feed.newest, feed.updated_at));
+        let mut ages: Vec<FeedAge> = prices.chain(dividends).collect();
+        ages.sort_by(|a, b| (&a.source, a.kind).cmp(&(&b.source, b.kind)));
+        ages
     }
 }
 

@@ -54,8 +54,12 @@ impl StatusReport {
         let has_market = health.components.postgres == ComponentStatus::Ok;
         let feeds = async {
             let generation = app.projection.pin().ok().filter(|_| has_market)?;
-            let read =
-                || async move { generation.run_while_responsive(FeedAge::load_all(&generation)).await.ok() };
+            let tables = app.clone();
+            let read = || async move {
+                let read = tables.memory_tables.quality(&generation);
+                let quality = generation.run_while_responsive(read).await.ok()?;
+                Some(quality.feed_ages())
+            };
             app.feed_ages.refreshed(MAX_WAIT, read).await
         };
         let (feeds, history) = tokio::join!(feeds, app.history.latest(has_accounts, MAX_WAIT));
