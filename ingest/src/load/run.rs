@@ -121,7 +121,7 @@ impl<'a> LoadRun<'a> {
             let path = candidate.finish()?;
             if self.args.gate {
                 summary.gate = Some(match batches {
-                    0 => GateResult::failed("the load has no rows"),
+                    0 => GateResult::failed("it has no rows"),
                     _ => judge_candidate(path, self.args, settings, self.shutdown).await?,
                 });
             } else if let Some(path) = path {

@@ -329,6 +329,14 @@ mod tests {
     }
 
     #[test]
+    fn every_note_follows_the_total() {
+        let mut table = table(9);
+        table.add_note("one");
+        table.add_note("two");
+        assert_eq!(table.lines(Some(80)).last().map(String::as_str), Some("3 runs; one; two"));
+    }
+
+    #[test]
     fn a_narrow_table_shortens_ids_before_it_wraps() {
         let columns = [Column::Id("run"), Column::Text("source"), Column::Text("state")];
         let mut table = Table::new(["run", "runs"], &columns, 9);

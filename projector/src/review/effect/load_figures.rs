@@ -6,9 +6,8 @@ use chrono::NaiveDate;
 use market::bars::Bars;
 use market::day::day_number;
 use market::event::Kind;
-use market::metrics::DerivedRows;
 use market::metrics::calendar::add_sessions;
-use market::row::{DividendRow, DividendState, DividendStatus, SplitStatus};
+use market::row::{DividendRow, DividendState, DividendStatus, SplitRow, SplitStatus};
 use rust_decimal::Decimal;
 
 use super::comparison::SecurityFigures;
@@ -38,7 +37,7 @@ struct ValueChanges {
 #[derive(Debug, Default)]
 pub(super) struct SecurityChange {
     values: Vec<(Kind, ValueChanges)>,
-    /// Newest closes before and after, as of [`newest_closes`].
+    /// See [`newest_closes`].
     newest: Option<([Decimal; 2], bool)>,
     status: Option<[DividendState; 2]>,
     forward: Option<[Decimal; 2]>,
@@ -68,7 +67,9 @@ impl SecurityChange {
             newest: newest_closes(&before.bars, &after.bars),
             status: Some(metrics.map(|metrics| metrics.dividend_status)).filter(|[a, b]| a != b),
             forward: match forwards {
-                [Some(former), Some(new)] if former != new && !has_new_split(before, after) => {
+                [Some(former), Some(new)]
+                    if former != new && !has_new_split(&before.splits, &after.splits) =>
+                {
                     Some([former, new])
                 }
                 _ => None,
@@ -150,10 +151,10 @@ fn known(rows: &[DividendRow]) -> impl Iterator<Item = (&str, &DividendRow)> {
 }
 
 /// True if an announced split becomes effective, which divides the forward dividend.
-fn has_new_split(before: &DerivedRows, after: &DerivedRows) -> bool {
+fn has_new_split(before: &[SplitRow], after: &[SplitRow]) -> bool {
     let is_effective =
-        |id: &str| after.splits.iter().any(|split| split.id == id && split.status == SplitStatus::Effective);
-    before.splits.iter().any(|split| split.status == SplitStatus::Announced && is_effective(&split.id))
+        |id: &str| after.iter().any(|split| split.id == id && split.status == SplitStatus::Effective);
+    before.iter().any(|split| split.status == SplitStatus::Announced && is_effective(&split.id))
 }
 
 /// Newest closes before and after, if the load has a new session, changes the close of the newest one, or takes it out of
@@ -161,13 +162,12 @@ fn has_new_split(before: &DerivedRows, after: &DerivedRows) -> bool {
 fn newest_closes(before: &Bars, after: &Bars) -> Option<([Decimal; 2], bool)> {
     let [former, newest] = [before, after].map(|bars| bars.len().checked_sub(1).map(|last| bars.bar(last)));
     let former = former?;
-    let [before, after] = [(Some(former), before), (newest, after)].map(|(bar, bars)| {
-        let close = bar.filter(|bar| bar.day >= former.day).map(|bar| bar.close);
-        Decimal::new(close.unwrap_or_default(), bars.scale)
-    });
-    let is_new = newest.is_some_and(|newest| newest.day > former.day);
-    let repeats_volume = is_new && newest.is_some_and(|newest| newest.volume == former.volume);
-    (is_new || before != after).then_some(([before, after], repeats_volume))
+    let newest = newest.filter(|bar| bar.day >= former.day);
+    let close = newest.map_or(Decimal::ZERO, |bar| Decimal::new(bar.close, after.scale));
+    let closes = [Decimal::new(former.close, before.scale), close];
+    let new_volume = newest.filter(|bar| bar.day > former.day).map(|bar| bar.volume);
+    let is_changed = new_volume.is_some() || closes[0] != closes[1];
+    is_changed.then_some((closes, new_volume == Some(former.volume)))
 }
 
 /// Median of the values; `None` without values. Sorts the values.
@@ -246,6 +246,9 @@ fn percent_change(symbol: &str, before: Decimal, after: Decimal) -> Option<(Deci
 
 #[cfg(test)]
 mod tests {
+    use market::bars::{Bar, BarVersion, MISSING};
+    use serde_json::json;
+
     use super::*;
 
     fn factor(pairs: &[(i64, i64)]) -> Option<String> {
@@ -265,5 +268,47 @@ mod tests {
         let mixed = [times(4, 8), vec![(10, 11), (10, 12), (10, 13)]].concat();
         assert_eq!(factor(&mixed), None);
         assert_eq!(factor(&[]), None);
+    }
+
+    #[test]
+    fn the_newest_close_is_new_corrected_or_lost() {
+        let bars = |rows: &[(i32, i64, i64)]| {
+            let mut bars = Bars { scale: 2, versions: vec![BarVersion::UNKNOWN], ..Bars::default() };
+            for (day, close, volume) in rows.iter().copied() {
+                let [open, high, low] = [close; 3];
+                bars.push(
+                    Bar { day, open, high, low, close, volume, vwap: MISSING, trade_count: MISSING },
+                    0,
+                );
+            }
+            bars
+        };
+        let closes = |before: &[_], after: &[_]| newest_closes(&bars(before), &bars(after));
+        let close = |cents: i64| Decimal::new(cents, 2);
+        let former = [(1, 900, 5), (2, 1_000, 7)];
+        let with = |newest| [former.as_slice(), &[newest]].concat();
+        assert_eq!(closes(&former, &with((3, 1_100, 8))), Some(([close(1_000), close(1_100)], false)));
+        assert_eq!(closes(&former, &with((3, 1_000, 7))), Some(([close(1_000), close(1_000)], true)));
+        assert_eq!(closes(&former, &[(2, 1_300, 7)]), Some(([close(1_000), close(1_300)], false)));
+        assert_eq!(closes(&former, &former[..1]), Some(([close(1_000), Decimal::ZERO], false)));
+        assert_eq!(closes(&former, &[]), Some(([close(1_000), Decimal::ZERO], false)));
+        assert_eq!(closes(&former, &[(1, 950, 5), (2, 1_000, 9)]), None);
+        assert_eq!(closes(&[], &former), None);
+    }
+
+    #[test]
+    fn only_a_split_that_was_announced_before_is_expected() {
+        let split = |id: &str, status: &str| {
+            let row = json!({
+                "id": id, "symbol": "X", "ex_date": "2024-06-03", "from_shares": "1", "to_shares": "4", "ratio": "4",
+                "text": "4:1", "type": "forward", "price_factor": "0.25", "cumulative_price_factor": "0.25",
+                "status": status, "revision": 0, "updated_at": "2024-06-03T00:00:00Z"
+            });
+            serde_json::from_value::<SplitRow>(row).expect("a split")
+        };
+        let [announced, effective] = ["announced", "effective"].map(|status| vec![split("a", status)]);
+        assert!(has_new_split(&announced, &effective));
+        assert!(!has_new_split(&announced, &announced) && !has_new_split(&effective, &effective));
+        assert!(!has_new_split(&[], &effective) && !has_new_split(&[split("b", "announced")], &effective));
     }
 }

@@ -103,14 +103,10 @@ impl Checks {
             self.add(Expectation::Session, Kind::Price, sessions.into(), vec![example]);
         }
         for kind in Kind::ALL.iter().copied().filter(|kind| *kind != Kind::Price) {
-            let mut usual = earlier.rows(kind);
-            usual.sort_unstable();
-            let median = usual.get(usual.len() / 2).copied().filter(|_| usual.len() >= MIN_ROWS.0);
-            let Some(median) = median.filter(|rows| *rows >= MIN_ROWS.1) else { continue };
             let rows = loaded.rows.get(&kind).copied().unwrap_or_default();
-            // The rows of some kinds differ from day to day, so a day as small as an earlier one is usual.
-            let share = if rows >= usual[0] { Decimal::ONE_HUNDRED } else { percent(rows, median) };
-            self.add(Expectation::Rows, kind, share, vec![format!("{rows} rows, usually {median}")]);
+            if let Some((share, median)) = share_of_usual(rows, earlier.rows(kind)) {
+                self.add(Expectation::Rows, kind, share, vec![format!("{rows} rows, usually {median}")]);
+            }
         }
     }
 
@@ -186,6 +182,15 @@ fn percent(count: u64, of: u64) -> Decimal {
     percent.checked_div(of.into()).unwrap_or_default()
 }
 
+/// Percentage of the median of earlier loads, and this median; `None` for few loads or rows. The rows of some kinds differ
+/// from day to day, so a load as small as an earlier one has 100 %.
+fn share_of_usual(rows: u64, mut earlier: Vec<u64>) -> Option<(Decimal, u64)> {
+    earlier.sort_unstable();
+    let median = earlier.get(earlier.len() / 2).copied()?;
+    let share = if rows >= earlier[0] { Decimal::ONE_HUNDRED } else { percent(rows, median) };
+    (earlier.len() >= MIN_ROWS.0 && median >= MIN_ROWS.1).then_some((share, median))
+}
+
 /// Percentage; 0 for a few cases.
 fn share(count: u64, of: u64) -> Decimal {
     if count < MIN_CASES { Decimal::ZERO } else { percent(count, of) }
@@ -196,4 +201,20 @@ fn largest<T: Ord + Copy>(sizes: &[(T, String)]) -> Vec<String> {
     let mut sorted: Vec<&(T, String)> = sizes.iter().collect();
     sorted.sort_by_key(|(size, text)| (Reverse(*size), text));
     sorted.into_iter().map(|(_, text)| text.clone()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_load_is_too_small_below_the_median_and_below_every_earlier_load() {
+        let share = |rows, earlier: &[u64]| Some(share_of_usual(rows, earlier.to_vec())?.0.to_string());
+        assert_eq!(share(8, &[40, 10, 53]).as_deref(), Some("20"));
+        assert_eq!(share(10, &[40, 10, 53]).as_deref(), Some("100"));
+        assert_eq!(share(0, &[40, 41, 53]).as_deref(), Some("0"));
+        assert_eq!(share(0, &[19, 19, 53]), None, "too few rows");
+        assert_eq!(share(0, &[40, 41]), None, "too few loads");
+        assert_eq!(share(0, &[]), None);
+    }
 }
