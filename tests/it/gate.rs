@@ -65,6 +65,12 @@ async fn a_load_is_served_if_it_meets_all_expectations_and_held_otherwise() -> R
     let path = day_file(&app, second.0, &[])?;
     let (tried, code) = gated(&app, &path, &["--dry-run"]).await?;
     assert_eq!(code, 4, "{tried}");
+    let tried = app.ingest(&["load", &path, "--source", "test", "--gate", "--dry-run"]).await?;
+    assert!(
+        tried.stdout.contains("it has no rows") && !tried.stdout.contains("to judge it"),
+        "{}",
+        tried.stdout
+    );
     let wrong: Vec<String> = second.1.iter().take(4).cloned().collect();
     let path = day_file(&app, second.0, &wrong)?;
     let (tried, code) = gated(&app, &path, &["--dry-run"]).await?;
@@ -88,7 +94,7 @@ async fn a_load_is_served_if_it_meets_all_expectations_and_held_otherwise() -> R
     assert_eq!((code, failed(&behind["gate"])), (4, vec!["behind"]), "{behind}");
     // Without this limit, the day is served.
     let refused = app.projector(&["expect", "set", "test", "price", "coverage", "101"]).await?;
-    assert!(refused.code == 1 && refused.stderr.contains("no load meets it"), "{}", refused.stderr);
+    assert!(refused.code == 1 && refused.stderr.contains("at most 100"), "{}", refused.stderr);
     app.projector(&["expect", "set", "test", "price", "behind", "off"]).await?.success()?;
     let limits = app.projector(&["expect", "list", "--json"]).await?.success()?.json()?;
     assert_eq!(limits["set"][0]["limit_value"], Value::Null, "{limits}");

@@ -60,12 +60,15 @@ impl GateResult {
         }
     }
 
-    pub(crate) fn add_to(&self, run: &str, report: &mut Report) {
+    /// Adds the verdict. `run` is a published run, which can be judged later.
+    pub(crate) fn add_to(&self, run: Option<&str>, report: &mut Report) {
         match self {
             Self::Verdict(verdict) => verdict.lines().into_iter().for_each(|line| report.add_fact(line)),
             Self::Failed { error } => {
                 report.add_fact(format!("gate: {error}"));
-                report.add_fact(format!("  → to judge it: projector gate {run}"));
+                if let Some(run) = run {
+                    report.add_fact(format!("  → to judge it: projector gate {run}"));
+                }
             }
         }
     }

@@ -237,7 +237,8 @@ impl LoadSummary {
     /// Adds the result of the gate, and how to serve a run that is not served.
     fn add_hold(&self, report: &mut Report) {
         let run = &self.run;
-        self.gate.iter().for_each(|gate| gate.add_to(run, report));
+        let published = (!self.dry_run).then_some(run.as_str());
+        self.gate.iter().for_each(|gate| gate.add_to(published, report));
         if self.undone {
             report.add_fact(format!("undone during the comparison: nothing of run {run} is served"));
         }

@@ -100,11 +100,7 @@ pub(crate) async fn run_expect(client: &Client, command: ExpectCommand) -> anyho
         ExpectCommand::Set { key: ExpectationKey { source, kind, expectation }, limit: Limit(limit) } => {
             let can_be_met =
                 expectation.is_maximum() || limit.is_none_or(|limit| limit <= Decimal::ONE_HUNDRED);
-            ensure!(
-                can_be_met,
-                "cannot set the limit: no load meets it; {expectation} is {}",
-                expectation.meaning()
-            );
+            ensure!(can_be_met, "cannot set the limit: {expectation} is a percentage of at most 100");
             let limit = limit.map(ExactDecimal);
             client.execute(SET, &[&source, &kind, &expectation.as_str(), &limit]).await?;
             let limit = limit.map_or("off".to_owned(), |limit| limit.to_string());
