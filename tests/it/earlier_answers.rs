@@ -28,6 +28,24 @@ fn declared(amount: &str, revision: i32) -> Value {
 }
 
 #[tokio::test]
+async fn a_restart_of_the_projector_gives_no_data_version() -> Result<()> {
+    let app = TestApp::start().await?;
+    let security = json!({ "kind": "security", "symbol": "COLA", "name": "Cola", "type": "stock" });
+    app.feed("security.ndjson", security.to_string()).apply().await?;
+    for close in [None, Some("50")] {
+        if let Some(close) = close {
+            let price = json!({ "kind": "price", "symbol": "TEA", "date": "2024-06-14", "close": close });
+            app.feed("price.ndjson", price.to_string()).apply().await?;
+        }
+        let query = "select v::text from read_g1.version v";
+        let before: String = app.sql_value(query).await?;
+        app.catch_up().await?;
+        assert_eq!(app.sql_value::<String>(query).await?, before, "close {close:?}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
 async fn mistakes_are_refused_with_the_parameter_or_the_reason() -> Result<()> {
     let world = World::start().await?;
     lift_limits(&world.app).await?;

@@ -51,8 +51,8 @@ pub struct Deriver {
     as_of: Option<NaiveDate>,
     benchmark: Option<MonthlyReturns>,
     rates: Arc<ExchangeRates>,
-    /// True if the next version has other rates than the last one.
-    has_new_rates: bool,
+    /// True if symbols, rates, the source policy or the market date changed since the last derivation.
+    has_new_inputs: bool,
     policy: SourcePolicy,
     rules: Rules,
     reporting_currency: String,
@@ -96,7 +96,7 @@ impl Deriver {
         let (before, policy) = load_last_inputs(transaction).await?;
         let cause = if policy == self.policy { NoticeCause::Data } else { NoticeCause::Policy };
         write_notices(transaction, &journal, [before, self.as_of], &self.rules, (cause, None)).await?;
-        let changed = !touched.is_empty() || self.has_new_rates;
+        let changed = std::mem::take(&mut self.has_new_inputs) || summary.changes > 0;
         self.advance_version(transaction, &journal, sequence, changed).await?;
         Ok((self, summary))
     }
@@ -267,8 +267,8 @@ impl Deriver {
         };
         touched.extend(symbols.iter().flat_map(|symbol| directory.owners(symbol)).cloned());
         let rates_changed = self.load_rates(transaction, &rate_keys, first || policy_changed).await?;
-        self.has_new_rates = !rate_keys.is_empty() && (first || rates_changed);
-        if self.has_new_rates {
+        let has_new_rates = !rate_keys.is_empty() && (first || rates_changed);
+        if has_new_rates {
             touched.extend(load_converted(transaction, &self.reporting_currency).await?);
         }
         let moved = touched.contains(benchmark);
@@ -280,6 +280,9 @@ impl Deriver {
                 touched.extend(directory.identities.keys().cloned());
             }
         }
+        // Without new inputs, a new deriver finds only securities without rows: their identities are not stored.
+        let has_touched_dirty = !dirty.is_empty() && !touched.is_empty();
+        self.has_new_inputs |= has_new_rates || everything || has_touched_dirty;
         self.directory = Some(directory);
         Ok((self, touched))
     }
