@@ -332,8 +332,9 @@ impl TestApp {
             }
         }
         command.envs(self.endpoints.environment()).env("CURSOR_SECRET", "0".repeat(64));
-        // The timeout is long, because other tests keep the machine busy. Tests of outages set a shorter timeout.
-        command.env("API_ADMISSION_TIMEOUT_MS", "5000");
+        // The timeouts are long, because other tests keep the machine busy, and a busy machine gives the low-priority
+        // threads for expensive responses little time. Tests of outages set shorter timeouts.
+        command.env("API_ADMISSION_TIMEOUT_MS", "5000").env("API_REQUEST_TIMEOUT_MS", "60000");
         // Loads do not wait until a projector has applied them. Tests of that wait set their own value.
         command.env("INGEST_EFFECT_WAIT", "0");
         command.envs(self.extra.iter().map(|(name, value)| (name, value)));
