@@ -28,7 +28,7 @@ use crate::rejects::{RejectsArgs, RejectsError, list_rejects};
 use crate::runs::archive::{ExportLogArgs, ImportLogArgs, LogCopyError, LogCopyReport};
 use crate::runs::freshness::{FreshnessArgs, check_freshness};
 use crate::runs::inspect::{self, RunsArgs, ShowArgs};
-use crate::runs::undo::{ChangeReport, ReleaseArgs, UndoArgs, release_run, undo_run};
+use crate::runs::undo::{ChangeArgs, ChangeReport, release_run, undo_run};
 use crate::runs::verify::{ResumeArgs, VerifyArgs, VerifyReport};
 use crate::runs::{archive, verify};
 use crate::watch::{WatchArgs, WatchError, watch_folder};
@@ -56,8 +56,18 @@ enum IngestCommand {
     Runs(RunsArgs),
     Verify(VerifyArgs),
     Resume(ResumeArgs),
-    Undo(UndoArgs),
-    Release(ReleaseArgs),
+    /// Undoes a run: its rows are not served any more.
+    ///
+    /// The served tables become those of a log without the run. Rows of later runs stay, and so do rows that another run
+    /// loaded too. `ingest release RUN`, a second load of the same files, or an undo of the undo makes the rows visible
+    /// again.
+    ///
+    /// Exit codes: 0 undone; 2 the run does not exist, or is undone already; 3 NATS unreachable.
+    Undo(ChangeArgs),
+    /// Releases a run that is held or undone: its rows are served.
+    ///
+    /// Exit codes: 0 released; 2 the run does not exist, or is visible already; 3 NATS unreachable.
+    Release(ChangeArgs),
     Export(ExportLogArgs),
     Import(ImportLogArgs),
     Rejects(RejectsArgs),
@@ -180,10 +190,10 @@ async fn run(Cli { stream, command, .. }: Cli) -> Result<u8, CommandError> {
         IngestCommand::Map(args) => print_map(&args)?,
         IngestCommand::Columns(args) => list_columns(&args),
         IngestCommand::Undo(args) => {
-            print_result(&undo_run(&args, &stream).await?, args.prints_json(), ChangeReport::report)?;
+            print_result(&undo_run(&args, &stream).await?, args.json, ChangeReport::report)?;
         }
         IngestCommand::Release(args) => {
-            print_result(&release_run(&args, &stream).await?, args.prints_json(), ChangeReport::report)?;
+            print_result(&release_run(&args, &stream).await?, args.json, ChangeReport::report)?;
         }
         IngestCommand::Export(args) => {
             print_result(&archive::export_log(&args, &stream).await?, args.json, LogCopyReport::report)?;

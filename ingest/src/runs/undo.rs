@@ -15,31 +15,9 @@ use crate::load::publication::publish_change;
 use crate::log::reader::Log;
 use crate::log::run_states::Runs;
 
-/// Undoes a run: its rows are not served any more.
-///
-/// The served tables become those of a log without the run. Rows of later runs stay, and so do rows that another run
-/// loaded too. `ingest release RUN`, a second load of the same files, or an undo of the undo makes the rows visible
-/// again.
-///
-/// Exit codes: 0 undone; 2 the run does not exist, or is undone already; 3 NATS unreachable.
-#[derive(Debug, Clone, Args)]
-pub struct UndoArgs {
-    #[command(flatten)]
-    change: ChangeArgs,
-}
-
-/// Releases a run that is held or undone: its rows are served.
-///
-/// Exit codes: 0 released; 2 the run does not exist, or is visible already; 3 NATS unreachable.
-#[derive(Debug, Clone, Args)]
-pub struct ReleaseArgs {
-    #[command(flatten)]
-    change: ChangeArgs,
-}
-
 /// Arguments of a change of state.
 #[derive(Debug, Clone, Args)]
-struct ChangeArgs {
+pub struct ChangeArgs {
     /// Run id, or its beginning, as listed by `ingest runs`
     run: String,
     /// Why, for `ingest runs`
@@ -53,7 +31,7 @@ struct ChangeArgs {
     dry_run: bool,
     /// Print the result as one JSON object
     #[arg(long)]
-    json: bool,
+    pub json: bool,
 }
 
 /// Result of a change of state.
@@ -100,36 +78,22 @@ impl ChangeReport {
     }
 }
 
-impl UndoArgs {
-    /// True if the result is printed as JSON.
-    pub fn prints_json(&self) -> bool {
-        self.change.json
-    }
-}
-
-impl ReleaseArgs {
-    /// True if the result is printed as JSON.
-    pub fn prints_json(&self) -> bool {
-        self.change.json
-    }
-}
-
 /// Undoes a run. If the argument is the id of an undo, releases the run of this undo.
-pub async fn undo_run(args: &UndoArgs, settings: &StreamSettings) -> Result<ChangeReport, LoadError> {
+pub async fn undo_run(args: &ChangeArgs, settings: &StreamSettings) -> Result<ChangeReport, LoadError> {
     let log = Log::open_existing(settings).await?;
     let runs = Runs::read(&log).await?;
-    if let Some(run) = runs.states.run_of_change(&args.change.run) {
-        let change = ChangeArgs { run: run.to_owned(), ..args.change.clone() };
+    if let Some(run) = runs.states.run_of_change(&args.run) {
+        let change = ChangeArgs { run: run.to_owned(), ..args.clone() };
         return change_state(&change, RunVisibility::Visible, &log, &runs).await;
     }
-    change_state(&args.change, RunVisibility::Excluded, &log, &runs).await
+    change_state(args, RunVisibility::Excluded, &log, &runs).await
 }
 
 /// Releases a run that is held or undone.
-pub async fn release_run(args: &ReleaseArgs, settings: &StreamSettings) -> Result<ChangeReport, LoadError> {
+pub async fn release_run(args: &ChangeArgs, settings: &StreamSettings) -> Result<ChangeReport, LoadError> {
     let log = Log::open_existing(settings).await?;
     let runs = Runs::read(&log).await?;
-    change_state(&args.change, RunVisibility::Visible, &log, &runs).await
+    change_state(args, RunVisibility::Visible, &log, &runs).await
 }
 
 async fn change_state(
