@@ -29,16 +29,15 @@ impl LoadHoldings {
     }
 
     /// Adds a row. The record of a retraction is `None`.
-    pub(crate) fn add_row(&mut self, etf: Symbol, as_of: NaiveDate, row: EventRow<Option<Holding>>) {
+    pub(crate) fn add_row(&mut self, etf: Symbol, as_of: NaiveDate, mut row: EventRow<Option<Holding>>) {
         self.positions += 1;
         let key = (etf, as_of, row.action);
         if let Some(known) = self.snapshots.get_mut(&key) {
             return add_positions(known, row.revision, row.observed_at, row.record);
         }
-        let EventRow { line, id, revision, action, observed_at, security_ref, record } = row;
-        let record = HoldingSnapshot { symbol: key.0.clone(), as_of, holdings: Vec::from_iter(record) };
-        let row = EventRow { line, id, revision, action, observed_at, security_ref, record };
-        self.snapshots.insert(key, row);
+        let holdings = Vec::from_iter(row.record.take());
+        let record = HoldingSnapshot { symbol: key.0.clone(), as_of, holdings };
+        self.snapshots.insert(key, row.with_record(record));
     }
 
     pub(crate) fn merge(&mut self, later_file: Self) {

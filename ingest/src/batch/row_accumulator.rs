@@ -41,23 +41,7 @@ pub(crate) enum RowChunk {
 }
 
 /// Provenance of a row: line, vendor's id, revision, action and observation time.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct RowProvenance {
-    pub line: u64,
-    pub id: Option<String>,
-    pub revision: i64,
-    pub action: Action,
-    pub observed_at: DateTime<Utc>,
-    pub security_ref: Option<String>,
-}
-
-impl RowProvenance {
-    /// Creates a row of the log from this provenance and a record.
-    pub(crate) fn into_row<T>(self, record: T) -> EventRow<T> {
-        let Self { line, id, revision, action, observed_at, security_ref } = self;
-        EventRow { line, id, revision, action, observed_at, security_ref, record }
-    }
-}
+pub(crate) type RowProvenance = EventRow<()>;
 
 /// Accumulator for the rows of one file.
 pub(crate) struct RowAccumulator {
@@ -189,8 +173,8 @@ impl RowAccumulator {
 
     /// Provenance of a row in a format without id, revision or observation time.
     pub(crate) fn default_provenance(&self, line: u64) -> RowProvenance {
-        let observed_at = self.observed_at;
-        RowProvenance { line, id: None, revision: 0, action: Action::Put, observed_at, security_ref: None }
+        let (action, observed_at) = (Action::Put, self.observed_at);
+        EventRow { line, id: None, revision: 0, action, observed_at, security_ref: None, record: () }
     }
 
     /// Adds a security. A security without a currency gets US dollars. In all `add_` functions, `bytes` is the length of
@@ -374,7 +358,7 @@ impl RowAccumulator {
     fn send_evidence(&mut self) {
         let mut pending = PendingRows::default();
         for (line, record) in std::mem::take(&mut self.evidence).into_records() {
-            let row = self.default_provenance(line).into_row(record);
+            let row = self.default_provenance(line).with_record(record);
             if let Some((rows, line)) = pending.push(line, row, 0) {
                 self.send(RowChunk::Rows(Body::Evidence(rows), line));
             }

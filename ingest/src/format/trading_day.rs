@@ -82,10 +82,10 @@ impl<'a> TradingDay<'a> {
         let provenance = rows.default_provenance(self.line);
         if let Some(amount) = self.dividend {
             let dividend = regular_dividend(self.symbol, self.date, amount, options);
-            rows.add_dividend(provenance.clone().into_row(dividend), self.bytes);
+            rows.add_dividend(provenance.clone().with_record(dividend), self.bytes);
         }
         if let Some(shares) = self.split {
-            rows.add_split(provenance.into_row(plain_split(self.symbol, self.date, shares)), self.bytes);
+            rows.add_split(provenance.with_record(plain_split(self.symbol, self.date, shares)), self.bytes);
         }
         Ok(())
     }
@@ -237,11 +237,11 @@ impl<'a> AdjustedRowReader<'a> {
                 amount_basis: basis,
                 ..regular_dividend(symbol, day.date, amount, options)
             };
-            self.dividends.push((rows.default_provenance(day.line).into_row(dividend), day.bytes));
+            self.dividends.push((rows.default_provenance(day.line).with_record(dividend), day.bytes));
         }
         if let Some(shares) = day.split {
             rows.add_split(
-                rows.default_provenance(day.line).into_row(plain_split(symbol, day.date, shares)),
+                rows.default_provenance(day.line).with_record(plain_split(symbol, day.date, shares)),
                 day.bytes,
             );
         }

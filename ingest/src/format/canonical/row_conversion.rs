@@ -48,23 +48,23 @@ pub(super) fn convert_record(
     let retracted = provenance.action == Action::Retract;
     match kind {
         Kind::Security => {
-            rows.add_security(provenance.into_row(security(cells, retracted)?), bytes);
+            rows.add_security(provenance.with_record(security(cells, retracted)?), bytes);
             note_website(cells, line, rows);
         }
         Kind::Dividend => {
             let record = dividend(cells, retracted, provenance.id.is_some())?;
             let type_text = cells.text("type_text").or_else(|| cells.text("type")).unwrap_or_default();
-            rows.add_typed_dividend(provenance.into_row(record), &type_text.to_ascii_lowercase(), bytes);
+            rows.add_typed_dividend(provenance.with_record(record), &type_text.to_ascii_lowercase(), bytes);
         }
-        Kind::Split => rows.add_split(provenance.into_row(split(cells, retracted)?), bytes),
-        Kind::Fundamentals => rows.add_fundamentals(provenance.into_row(fundamentals(cells)?), bytes),
-        Kind::Etf => rows.add_etf(provenance.into_row(etf(cells)?), bytes),
+        Kind::Split => rows.add_split(provenance.with_record(split(cells, retracted)?), bytes),
+        Kind::Fundamentals => rows.add_fundamentals(provenance.with_record(fundamentals(cells)?), bytes),
+        Kind::Etf => rows.add_etf(provenance.with_record(etf(cells)?), bytes),
         Kind::Holding => accept_holding(cells, provenance, rows)?,
-        Kind::Fx => rows.add_fx_rate(provenance.into_row(fx_rate(cells, retracted)?), bytes)?,
+        Kind::Fx => rows.add_fx_rate(provenance.with_record(fx_rate(cells, retracted)?), bytes)?,
         Kind::Session => {
             let date = parse_session_date("date", cells.required_text("date")?.as_bytes(), rows.zone())?;
             rows.add_session(
-                provenance.into_row(MarketSession { date, note: cells.owned_text("note") }),
+                provenance.with_record(MarketSession { date, note: cells.owned_text("note") }),
                 bytes,
             )?;
         }
@@ -82,6 +82,7 @@ fn provenance(cells: &RecordCells<'_>, line: u64, rows: &RowAccumulator) -> Resu
         action: cells.word("action")?.unwrap_or(Action::Put),
         observed_at: cells.time("observed_at")?.unwrap_or_else(|| rows.observed_at()),
         security_ref: cells.owned_text("security_ref"),
+        record: (),
     })
 }
 
@@ -269,7 +270,7 @@ fn accept_holding(
 ) -> Result<(), RowError> {
     let (etf, as_of) = (cells.required_symbol("etf_symbol")?, cells.required_date("as_of")?);
     let position = if provenance.action == Action::Retract { None } else { Some(holding(cells)?) };
-    rows.add_holding_or_retraction(etf, as_of, provenance.into_row(position))
+    rows.add_holding_or_retraction(etf, as_of, provenance.with_record(position))
 }
 
 fn holding(cells: &RecordCells<'_>) -> Result<Holding, RowError> {

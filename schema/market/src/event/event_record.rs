@@ -87,6 +87,14 @@ pub struct EventRow<T> {
     pub record: T,
 }
 
+impl<T> EventRow<T> {
+    /// Row with the same provenance and another record.
+    pub fn with_record<R>(self, record: R) -> EventRow<R> {
+        let Self { line, id, revision, action, observed_at, security_ref, record: _ } = self;
+        EventRow { line, id, revision, action, observed_at, security_ref, record }
+    }
+}
+
 /// Rejected feed row with the reason.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reject {
