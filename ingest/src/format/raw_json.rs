@@ -1,7 +1,6 @@
 //! JSON values as slices of the source text. Numbers keep their digits, and only requested values are parsed.
 
 use std::borrow::Cow;
-use std::collections::HashSet;
 use std::fmt;
 
 use memchr::memchr2;
@@ -46,37 +45,17 @@ pub(super) fn string(value: &str) -> Option<Cow<'_, str>> {
     }
 }
 
-/// Set of an object's member names, for the detection of repeated names.
-#[derive(Default)]
-struct MemberNames<'a> {
-    few: Vec<Cow<'a, str>>,
-    many: HashSet<Cow<'a, str>>,
-}
-
-impl<'a> MemberNames<'a> {
-    /// Maximum number of names in the list `few`. Further names are in the set `many`. Two collections are used because
-    /// a search in a short list is faster than in a set.
-    const FEW: usize = 32;
-
-    /// Adds a name. Returns false if the name is already present.
-    fn insert(&mut self, name: Cow<'a, str>) -> bool {
-        if self.few.contains(&name) {
-            return false;
-        }
-        if self.few.len() < Self::FEW {
-            self.few.push(name);
-            return true;
-        }
-        self.many.insert(name)
-    }
+/// A name that occurs twice in the list of an object's member names.
+fn find_repeated<'a>(mut names: Vec<Cow<'a, str>>) -> Option<Cow<'a, str>> {
+    names.sort_unstable();
+    let at = names.windows(2).position(|pair| pair[0] == pair[1])?;
+    Some(names.swap_remove(at))
 }
 
 impl ObjectMembers<'_> {
-    /// First name that occurs twice.
-    pub(super) fn repeated_name(&self) -> Option<&str> {
-        let mut names = MemberNames::default();
-        let name = self.0.iter().map(|(name, _)| name).find(|name| !names.insert(Cow::Borrowed(name)));
-        name.map(AsRef::as_ref)
+    /// A name that occurs twice.
+    pub(super) fn repeated_name(&self) -> Option<Cow<'_, str>> {
+        find_repeated(self.0.iter().map(|(name, _)| Cow::Borrowed(name.as_ref())).collect())
     }
 }
 
@@ -84,7 +63,7 @@ impl ObjectMembers<'_> {
 /// name. The text must be well-formed.
 pub(crate) fn find_repeated_member(text: &str) -> Option<Cow<'_, str>> {
     // Member names of each open object; `None` for an open list.
-    let mut open: Vec<Option<MemberNames<'_>>> = Vec::new();
+    let mut open: Vec<Option<Vec<Cow<'_, str>>>> = Vec::new();
     let (mut rest, mut is_name) = (text, false);
     while let Some(at) =
         rest.bytes().position(|byte| matches!(byte, b'{' | b'[' | b'}' | b']' | b',' | b':' | b'"'))
@@ -92,19 +71,21 @@ pub(crate) fn find_repeated_member(text: &str) -> Option<Cow<'_, str>> {
         let sign = rest.as_bytes()[at];
         let mut end = at + 1;
         match sign {
-            b'{' => open.push(Some(MemberNames::default())),
+            b'{' => open.push(Some(Vec::new())),
             b'[' => open.push(None),
-            b'}' | b']' => _ = open.pop(),
+            b'}' | b']' => {
+                if let Some(name) = open.pop().flatten().and_then(find_repeated) {
+                    return Some(name);
+                }
+            }
             b'"' => end = string_end(rest, at),
             _ => {}
         }
-        if sign == b'"' && is_name {
-            let name = string(&rest[at..end]).unwrap_or_default();
-            if let Some(Some(names)) = open.last_mut()
-                && !names.insert(name.clone())
-            {
-                return Some(name);
-            }
+        if sign == b'"'
+            && is_name
+            && let Some(Some(names)) = open.last_mut()
+        {
+            names.push(string(&rest[at..end]).unwrap_or_default());
         }
         is_name = matches!(sign, b'{' | b',') && matches!(open.last(), Some(Some(_)));
         rest = &rest[end..];
