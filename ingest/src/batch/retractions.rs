@@ -7,9 +7,7 @@ use chrono::NaiveDate;
 use event_log::record_batch::Body;
 use market::event::{Action, EventRecord, EventRow, Kind};
 use market::symbol::Symbol;
-use serde::Serialize;
-use telemetry::counted;
-use telemetry::report::Report;
+use telemetry::Sample;
 
 use crate::batch::coverage::{EarlierCoverage, LoadCoverage};
 use crate::log::reader::{Log, LogError};
@@ -17,8 +15,6 @@ use crate::suggest::find_nearest_name;
 
 /// Maximum number of retractions recorded per load, which limits memory. Further retractions are not checked.
 const MAX_RETRACTIONS: usize = 1000;
-/// Maximum number of retractions named in a summary.
-const MAX_NAMED: usize = 10;
 
 /// Key of a retraction row.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,13 +38,8 @@ struct KnownKeys {
     days: BTreeMap<Option<Symbol>, BTreeSet<Option<NaiveDate>>>,
 }
 
-/// Retractions without a matching row, for a load's summary.
-#[derive(Debug, Clone, Default, Serialize)]
-pub struct UnmatchedRetractions {
-    pub count: usize,
-    /// Examples of unmatched retractions, each with the nearest key in the log.
-    pub first: Vec<String>,
-}
+/// Retractions without a matching row, each with the nearest key in the log.
+pub(crate) type UnmatchedRetractions = Sample<String>;
 
 impl Retractions {
     /// Records a row if it is a retraction.
@@ -119,14 +110,7 @@ impl Retractions {
             else {
                 continue;
             };
-            unmatched.count += 1;
-            if unmatched.first.len() < MAX_NAMED {
-                unmatched.first.push(format!(
-                    "{}: {}",
-                    retraction.describe(),
-                    known_keys.nearest_key(retraction)
-                ));
-            }
+            unmatched.add(|| format!("{}: {}", retraction.describe(), known_keys.nearest_key(retraction)));
         }
         unmatched
     }
@@ -202,14 +186,6 @@ impl KnownKeys {
     }
 }
 
-impl UnmatchedRetractions {
-    pub(crate) fn add_to(&self, report: &mut Report, source: &str) {
-        let rows = counted(self.count, "retraction");
-        report.add_fact(format!("warning: {rows} without a matching row of source {source}:"));
-        self.first.iter().for_each(|one| report.add_fact(format!("  {one}")));
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -234,9 +210,9 @@ mod tests {
         assert_eq!(hint("KOO", "2024-03-14", None).as_deref(), Some("the nearest known symbol is KO"));
         assert_eq!(hint("KO", "2024-03-13", Some("d-17")), None);
         assert_eq!(hint("KO", "2024-03-14", Some("d-71")).as_deref(), Some("no row has that id"));
-        let many = Retractions(vec![retraction("KOO", "2024-03-14", None); MAX_NAMED + 1])
-            .compare_with_keys(&known_keys);
-        assert_eq!((many.count, many.first.len()), (MAX_NAMED + 1, MAX_NAMED));
+        let many =
+            Retractions(vec![retraction("KOO", "2024-03-14", None); 11]).compare_with_keys(&known_keys);
+        assert_eq!((many.count, many.first.len()), (11, 10));
         let prices = KnownKeys::with_unknown_days(&[Symbol::parse("KO").unwrap()]);
         let price = |symbol| prices.contains(&retraction(symbol, "2024-03-14", None));
         assert!(price("KO") && !price("PEP"));

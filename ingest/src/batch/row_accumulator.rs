@@ -183,7 +183,7 @@ impl RowAccumulator {
         if row.record.currency.is_empty() {
             row.record.currency = Currency::dollar().code;
             if row.action == Action::Put {
-                self.stats.securities_without_currency.add(&row.record.symbol);
+                self.stats.securities_without_currency.add(|| row.record.symbol.clone());
             }
         }
         self.stats.currencies.add_row(&row);
@@ -333,7 +333,7 @@ impl RowAccumulator {
     /// Removes the rows with another close of a day than the day's first row.
     fn remove_conflicts(&mut self) {
         for conflict in self.prices.remove_conflicts(self.symbols.names()) {
-            self.stats.conflicting_prices.add(conflict.clone());
+            self.stats.conflicting_prices.sample.add(|| conflict.clone());
             self.evidence.add_conflict(conflict);
         }
     }

@@ -3,23 +3,19 @@
 //! record, else the one that a load names for them (R4), else US dollars.
 
 use std::collections::BTreeMap;
-use std::fmt::{Display, Formatter};
 
 use chrono::{DateTime, Utc};
 use event_log::record_batch::Body;
 use market::event::{Action, EventRow, Kind, Security};
 use market::metrics::currency::Currency;
 use market::symbol::Symbol;
-use serde::Serialize;
-use telemetry::list_names;
+use telemetry::Sample;
 
 use crate::log::reader::{Log, LogError};
 
 /// Maximum number of symbols with a separate count of dividends. The dividends of all further symbols have one common
 /// count, to limit memory.
 const MAX_SYMBOLS: usize = 200_000;
-/// Maximum number of symbols named in a summary.
-const MAX_NAMED: usize = 10;
 
 /// Currency and unit of the prices of each symbol, for example British pounds and pence. Both come from the newest
 /// security record of the symbol, or from a load of its prices.
@@ -97,43 +93,8 @@ impl SecurityCurrencies {
     }
 }
 
-/// Symbols whose prices are assumed to be in US dollars.
-#[derive(Debug, Clone, Default, Serialize)]
-pub struct AssumedDollars {
-    /// Number of symbols. Counted from rows, it is the number of rows.
-    pub count: u64,
-    /// First symbols.
-    pub first: Vec<Symbol>,
-}
-
-impl AssumedDollars {
-    pub(crate) fn add(&mut self, symbol: &Symbol) {
-        self.count += 1;
-        if self.first.len() < MAX_NAMED {
-            self.first.push(symbol.clone());
-        }
-    }
-
-    /// Adds the symbols of another file.
-    pub(crate) fn merge(&mut self, other: &Self) {
-        self.count += other.count;
-        let room = MAX_NAMED.saturating_sub(self.first.len());
-        self.first.extend(other.first.iter().take(room).cloned());
-    }
-
-    /// `None` if there is no symbol.
-    pub(crate) fn non_empty(self) -> Option<Self> {
-        (self.count > 0).then_some(self)
-    }
-}
-
-/// Lists the first symbols, for example `AAA, BBB, …`.
-impl Display for AssumedDollars {
-    fn fmt(&self, text: &mut Formatter<'_>) -> std::fmt::Result {
-        let total = usize::try_from(self.count).unwrap_or(usize::MAX);
-        text.write_str(&list_names(&self.first, MAX_NAMED, total))
-    }
-}
+/// Symbols whose prices are assumed to be in US dollars, or the symbols of such rows.
+pub(crate) type AssumedDollars = Sample<Symbol>;
 
 /// Number of dividends without a currency, by symbol.
 #[derive(Debug, Clone, Default)]

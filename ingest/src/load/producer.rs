@@ -153,7 +153,7 @@ impl Producer {
             };
             stats.rounded += encoder.rounded;
             stats.reviewed = encoder.reviewed;
-            if stats.conflicting_prices.count > 0 {
+            if stats.conflicting_prices.sample.count > 0 {
                 let found = unpack::read_text(&input.file, |reader| {
                     stats.conflicting_prices.find_column(reader);
                     Ok(())

@@ -320,7 +320,9 @@ impl LoadSummary {
         add_counts(&mut report, &self.rejects);
         add_examples(&mut report, &self.examples);
         if let Some(untouching) = &self.untouching_retractions {
-            untouching.add_to(&mut report, &self.source);
+            let (rows, source) = (counted(untouching.count, "retraction"), &self.source);
+            report.add_fact(format!("warning: {rows} without a matching row of source {source}:"));
+            untouching.first.iter().for_each(|one| report.add_fact(format!("  {one}")));
         }
         if self.mended > 0 {
             report.add_fact(format!("mended: {}", counted(self.mended, "earlier reject")));

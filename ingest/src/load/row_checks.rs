@@ -41,7 +41,7 @@ async fn report_unmatched_retractions(
         return;
     }
     match total.retractions.find_unmatched(log, &summary.source, before, &total.coverage).await {
-        Ok(unmatched) => summary.untouching_retractions = Some(unmatched).filter(|found| found.count > 0),
+        Ok(unmatched) => summary.untouching_retractions = unmatched.non_empty(),
         Err(error) => tracing::warn!(%error, "cannot check retractions for a matching row"),
     }
 }
@@ -83,7 +83,7 @@ async fn report_assumed_currencies(
             .coverage
             .priced_symbols()
             .filter(|symbol| !known.contains(symbol))
-            .for_each(|symbol| assumed.add(symbol));
+            .for_each(|symbol| assumed.add(|| symbol.clone()));
         summary.assumed_price_currencies = assumed.non_empty();
     }
 }

@@ -14,12 +14,11 @@ use market::symbol::Symbol;
 use rust_decimal::Decimal;
 use serde::Serialize;
 use telemetry::report::Report;
+use telemetry::{Sample, counted};
 
 use crate::price::price_batch::{PriceBatch, ScaledPriceRow, SymbolId};
 use crate::source::csv_reader::CsvReader;
 
-/// Maximum number of conflicts named in a summary.
-const MAX_NAMED: usize = 10;
 /// Largest difference of two closes without a conflict, as a share of the first one.
 const TOLERANCE: Decimal = Decimal::from_parts(5, 0, 0, false, 3);
 
@@ -43,39 +42,29 @@ pub struct ConflictingPrice {
 /// Conflicting prices of a file or load.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct ConflictingPrices {
-    /// Number of rows that are not used.
-    pub count: u64,
-    /// First conflicts.
-    pub first: Vec<ConflictingPrice>,
+    /// Rows that are not used.
+    #[serde(flatten)]
+    pub sample: Sample<ConflictingPrice>,
     /// Column that distinguishes the rows, and its cell in the first row that is used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub column: Option<(String, String)>,
 }
 
 impl ConflictingPrices {
-    pub(crate) fn add(&mut self, conflict: ConflictingPrice) {
-        self.count += 1;
-        if self.first.len() < MAX_NAMED {
-            self.first.push(conflict);
-        }
-    }
-
     /// Adds the conflicts of another file.
     pub(crate) fn merge(&mut self, other: &Self) {
-        self.count += other.count;
-        let room = MAX_NAMED.saturating_sub(self.first.len());
-        self.first.extend(other.first.iter().take(room).cloned());
+        self.sample.merge(&other.sample);
         self.column = self.column.take().or_else(|| other.column.clone());
     }
 
     /// `None` without a conflict.
     pub(crate) fn non_empty(self) -> Option<Self> {
-        (self.count > 0).then_some(self)
+        (self.sample.count > 0).then_some(self)
     }
 
     /// Finds the column that distinguishes the rows, in the text of the file. Only tables have such a column.
     pub(crate) fn find_column(&mut self, text: &mut dyn Read) {
-        self.column = distinguishing_column(&self.first, text);
+        self.column = distinguishing_column(&self.sample.first, text);
     }
 }
 
@@ -121,11 +110,11 @@ fn fields(record: &crate::source::csv_reader::CsvRecord<'_>) -> Vec<String> {
 
 impl ConflictingPrices {
     pub(crate) fn add_to(&self, report: &mut Report) {
-        let rows = telemetry::counted(self.count, "row");
+        let rows = counted(self.sample.count, "row");
         report.add_fact(format!(
             "other closes of a day than its first row: {rows}, not used (flag conflicting_duplicate)"
         ));
-        for ConflictingPrice { symbol, date, used, used_line, other, other_line } in &self.first {
+        for ConflictingPrice { symbol, date, used, used_line, other, other_line } in &self.sample.first {
             report.add_fact(format!(
                 "  {symbol} {date}: {used} in line {used_line}, {other} in line {other_line}"
             ));

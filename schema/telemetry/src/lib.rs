@@ -13,4 +13,4 @@ mod text;
 pub use command_line::write_out;
 pub use logging::{LogArgs, LogLimit, TelemetryGuard, init};
 pub use process::Shutdown;
-pub use text::{counted, escape_controls, escape_formula, group_digits, list_names, shorten};
+pub use text::{Sample, counted, escape_controls, escape_formula, group_digits, list_names, shorten};

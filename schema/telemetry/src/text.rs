@@ -1,6 +1,8 @@
 //! Texts of messages, lists and files: counts with nouns, lists of names, shortened texts and escaped texts.
 
-use std::fmt::Display;
+use std::fmt::{Display, Formatter};
+
+use serde::Serialize;
 
 /// Text of a count with its noun: `1 row`, `2 rows`. `noun` is the singular; every count except 1 gets the plural.
 pub fn counted(count: impl Display, noun: &str) -> String {
@@ -22,6 +24,56 @@ pub fn list_names(names: impl IntoIterator<Item: Display>, max_names: usize, tot
         listed.push("…".to_owned());
     }
     listed.join(", ")
+}
+
+/// Maximum number of items of a [`Sample`].
+const MAX_SAMPLE: usize = 10;
+
+/// Number of items, and the first ten of them, for a report.
+#[derive(Debug, Clone, Serialize)]
+pub struct Sample<T> {
+    /// Number of all items.
+    pub count: usize,
+    /// First items.
+    pub first: Vec<T>,
+}
+
+impl<T> Default for Sample<T> {
+    fn default() -> Self {
+        Self { count: 0, first: Vec::new() }
+    }
+}
+
+impl<T> Sample<T> {
+    /// Adds an item, which is only made if it is one of the first.
+    pub fn add(&mut self, item: impl FnOnce() -> T) {
+        self.count += 1;
+        if self.first.len() < MAX_SAMPLE {
+            self.first.push(item());
+        }
+    }
+
+    /// Adds the items of another sample.
+    pub fn merge(&mut self, other: &Self)
+    where
+        T: Clone,
+    {
+        self.count += other.count;
+        let room = MAX_SAMPLE.saturating_sub(self.first.len());
+        self.first.extend(other.first.iter().take(room).cloned());
+    }
+
+    /// `None` without an item.
+    pub fn non_empty(self) -> Option<Self> {
+        (self.count > 0).then_some(self)
+    }
+}
+
+/// Lists the first items, for example `AAA, BBB, …`.
+impl<T: Display> Display for Sample<T> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&list_names(&self.first, MAX_SAMPLE, self.count))
+    }
 }
 
 /// First `max_chars` characters of a text. If the text is longer, an ellipsis replaces the rest.
