@@ -285,13 +285,9 @@ async fn run_verify(args: &VerifyArgs, stream: &StreamSettings) -> Result<u8, Co
     let shutdown = Shutdown::listen()?;
     let mut asked = shutdown.clone();
     // If the repair is interrupted, the batches acknowledged so far stay in the log.
-    let found = tokio::select! {
-        found = verify::verify_log(args, stream, &shutdown) => found,
-        () = asked.wait() => {
-            return Err(CommandError { message: "interrupted".to_owned(), exit_code: 130 });
-        }
-    };
-    let findings = found.map_err(|error| {
+    let found = shutdown.or_stop(verify::verify_log(args, stream, &shutdown)).await;
+    let interrupted = || CommandError { message: "interrupted".to_owned(), exit_code: 130 };
+    let findings = found.ok_or_else(interrupted)?.map_err(|error| {
         let exit_code = if error.is_absence() { 1 } else { 3 };
         CommandError { message: error.to_string(), exit_code }
     })?;

@@ -150,12 +150,8 @@ async fn ask_projector(
     };
     let replaces = args.replaces.iter().flat_map(|source| ["--replaces", source]).collect();
     let arguments = [vec!["gate", "--json"], target.to_vec(), replaces].concat();
-    let mut shutdown = shutdown.clone();
-    let output = tokio::select! {
-        output = program.run(&arguments, settings, MAX_COMPARISON) => output,
-        () = shutdown.wait() => return Err(LoadError::Interrupted),
-    };
-    Ok(match output {
+    let output = shutdown.or_stop(program.run(&arguments, settings, MAX_COMPARISON)).await;
+    Ok(match output.ok_or(LoadError::Interrupted)? {
         Ok(output) => match serde_json::from_slice(&output.stdout) {
             Ok(verdict) => GateResult::Verdict(verdict),
             Err(_) => GateResult::failed(String::from_utf8_lossy(&output.stderr).trim()),

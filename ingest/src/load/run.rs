@@ -286,15 +286,10 @@ impl<'a> LoadRun<'a> {
         tokio::task::spawn_blocking(move || producer.run(&sender));
         let mut found = LoadedInputs::default();
         let files_before = summary.files.reports().len();
-        let mut shutdown = self.shutdown.clone();
         loop {
-            let event = tokio::select! {
-                biased;
-                () = shutdown.wait() => {
-                    self.producer.stop.store(true, Ordering::Relaxed);
-                    return Err(LoadError::Interrupted);
-                }
-                event = events.recv() => event,
+            let Some(event) = self.shutdown.or_stop(events.recv()).await else {
+                self.producer.stop.store(true, Ordering::Relaxed);
+                return Err(LoadError::Interrupted);
             };
             let Some(event) = event else { break };
             match event {

@@ -64,12 +64,8 @@ impl VendorClient<'_> {
         loop {
             self.charge_request(template).await?;
             failpoint!("pull.charged");
-            let mut shutdown = self.shutdown.clone();
-            let called = tokio::select! {
-                called = self.http.fetch_to_file(&url, bookmark, target) => called,
-                () = shutdown.wait() => return Err(PullError::Interrupted.into()),
-            };
-            let (reason, wait) = match called {
+            let called = self.shutdown.or_stop(self.http.fetch_to_file(&url, bookmark, target)).await;
+            let (reason, wait) = match called.ok_or(PullError::Interrupted)? {
                 Ok(VendorResponse::Redirect(to)) if redirects < MAX_REDIRECTS => {
                     (url, redirects) = (to, redirects + 1);
                     continue;
@@ -134,11 +130,7 @@ impl VendorClient<'_> {
     }
 
     async fn sleep(&self, time: Duration) -> Result<(), PullError> {
-        let mut shutdown = self.shutdown.clone();
-        tokio::select! {
-            () = tokio::time::sleep(time) => Ok(()),
-            () = shutdown.wait() => Err(PullError::Interrupted),
-        }
+        self.shutdown.or_stop(tokio::time::sleep(time)).await.ok_or(PullError::Interrupted)
     }
 }
 

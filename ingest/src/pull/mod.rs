@@ -194,9 +194,10 @@ impl ConnectorRun<'_> {
                 at = %again.format("%Y-%m-%d %H:%M:%S UTC"),
                 "next sync run scheduled"
             );
-            let mut shutdown = self.shutdown.clone();
             let wait = (again - Utc::now()).to_std().unwrap_or_default().max(MIN_SYNC_PAUSE);
-            tokio::select! { () = tokio::time::sleep(wait) => {}, () = shutdown.wait() => return Ok(()) }
+            if self.shutdown.or_stop(tokio::time::sleep(wait)).await.is_none() {
+                return Ok(());
+            }
         }
     }
 }

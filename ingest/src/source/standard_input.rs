@@ -49,12 +49,11 @@ impl StandardInput {
         let (sender, mut receiver) = oneshot::channel();
         // The copy runs on its own thread. If it were a task of the runtime, the shutdown would wait for input.
         std::thread::spawn(move || sender.send(copy(io::stdin().lock())));
-        let mut shutdown = shutdown.clone();
-        let copied = tokio::select! {
-            copied = &mut receiver => copied.map_err(io::Error::other).and_then(|copied| copied),
-            () = shutdown.wait() => return Err(StandardInputError::Interrupted),
-        };
-        let path = copied.map_err(StandardInputError::NotKept)?;
+        let Some(copied) = shutdown.or_stop(receiver).await else { return Ok(None) };
+        let copied = copied.map_err(io::Error::other).and_then(|copied| copied);
+        let not_stored =
+            |error: io::Error| io::Error::new(error.kind(), format!("cannot store standard input: {error}"));
+        let path = copied.map_err(not_stored)?;
         let mut input = Self { path, label: String::new() };
         input.label = match name {
             Some(name) => name.to_owned(),

@@ -129,8 +129,7 @@ pub async fn watch_folder(
             tracing::info!(processed, left, "the folder has no more files");
             return Ok(left + watch.incomplete);
         }
-        let mut shutdown = shutdown.clone();
-        tokio::select! { () = tokio::time::sleep(pause) => {}, () = shutdown.wait() => {} }
+        shutdown.or_stop(tokio::time::sleep(pause)).await;
     }
     Ok(0)
 }

@@ -37,6 +37,16 @@ impl Shutdown {
         *self.0.borrow()
     }
 
+    /// Runs a future, unless the process receives one of the signals. `None` after a signal.
+    pub async fn or_stop<T>(&self, future: impl Future<Output = T>) -> Option<T> {
+        let mut signal = self.clone();
+        tokio::select! {
+            biased;
+            () = signal.wait() => None,
+            output = future => Some(output),
+        }
+    }
+
     /// Waits until the process receives one of the signals.
     pub async fn wait(&mut self) {
         let _ = self.0.wait_for(|requested| *requested).await;
