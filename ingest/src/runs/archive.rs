@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use event_log::archive::{ArchiveError, ArchiveWriter};
-use event_log::restore;
+use event_log::restore::{ImportReport, import_archive};
 use event_log::stream::{StreamSettings, stream_identity};
 use indicatif::ProgressBar;
 use serde::Serialize;
@@ -51,14 +51,8 @@ pub enum LogCopyError {
 /// Result of an export or import.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct LogCopyReport {
-    /// Number of messages in the file. For an import, the number includes messages that the stream already had.
-    pub messages: u64,
-    /// Number of sequence numbers without a message in the exported stream. An import closes such gaps, so messages
-    /// after a gap get smaller sequence numbers than in the exported stream.
-    pub gaps: u64,
-    /// Number of messages that an earlier, interrupted import had already published to the stream.
-    #[serde(rename = "there_before")]
-    pub already_present: u64,
+    #[serde(flatten)]
+    copied: ImportReport,
     /// Path of the file, as on the command line.
     pub file: String,
     #[serde(skip)]
@@ -68,7 +62,7 @@ pub struct LogCopyReport {
 impl LogCopyReport {
     /// Report of the copy.
     pub fn report(&self) -> Report {
-        let Self { messages, gaps, already_present, file, is_import } = self;
+        let Self { copied: ImportReport { messages, gaps, already_present }, file, is_import } = self;
         let new = counted(messages.saturating_sub(*already_present), "message");
         let before = match already_present {
             0 => String::new(),
@@ -107,13 +101,8 @@ pub async fn export_log(
     })
     .await?;
     bar.finish_and_clear();
-    Ok(LogCopyReport {
-        messages: archive.finish()?,
-        gaps,
-        already_present: 0,
-        file: args.file.display().to_string(),
-        is_import: false,
-    })
+    let copied = ImportReport { messages: archive.finish()?, gaps, already_present: 0 };
+    Ok(LogCopyReport { copied, file: args.file.display().to_string(), is_import: false })
 }
 
 /// Imports an exported log into the stream. The stream must be empty, or contain the beginning of the exported log.
@@ -121,12 +110,6 @@ pub async fn import_log(
     args: &ImportLogArgs,
     settings: &StreamSettings,
 ) -> Result<LogCopyReport, LogCopyError> {
-    let imported = restore::import_archive(&args.file, settings).await?;
-    Ok(LogCopyReport {
-        messages: imported.messages,
-        gaps: imported.gaps,
-        already_present: imported.already_present,
-        file: args.file.display().to_string(),
-        is_import: true,
-    })
+    let copied = import_archive(&args.file, settings).await?;
+    Ok(LogCopyReport { copied, file: args.file.display().to_string(), is_import: true })
 }

@@ -10,6 +10,7 @@ use async_nats::HeaderMap;
 use async_nats::jetstream::context::{PublishAckFuture, PublishError};
 use async_nats::jetstream::{self, Context, ErrorCode};
 use bytes::Bytes;
+use serde::Serialize;
 
 use crate::archive::{ArchiveError, ArchiveReader, ArchivedMessage};
 use crate::envelope::MESSAGE_ID;
@@ -20,7 +21,7 @@ use crate::write_failure::report_write_failure;
 const WINDOW: usize = 64;
 
 /// Result of an import.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct ImportReport {
     /// Number of messages in the imported file.
     pub messages: u64,
@@ -28,6 +29,7 @@ pub struct ImportReport {
     /// first gap therefore get lower sequence numbers than in the original log.
     pub gaps: u64,
     /// Number of messages that were already in the stream before this import, for example from an interrupted import.
+    #[serde(rename = "there_before")]
     pub already_present: u64,
 }
 
