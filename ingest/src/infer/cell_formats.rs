@@ -200,15 +200,10 @@ impl NumberNotation {
 /// Dividend type that a vendor's word means: `interim` means `regular`. `None` if the word is unknown.
 pub(super) fn dividend_type(word: &str) -> Option<&'static str> {
     let lower = word.trim().to_lowercase();
-    let known = match lower.as_str() {
-        "final" | "interim" | "cash" | "cd" | "ordinary" | "regular cash" | "quarterly" | "annual"
-        | "monthly" | "semi-annual" => DividendType::Regular,
-        "extra" | "extraordinary" | "special cash" | "sc" | "one-time" => DividendType::Special,
-        "lt" => DividendType::CapitalGainLong,
-        "st" => DividendType::CapitalGainShort,
-        known => known.parse().ok()?,
-    };
-    Some(known.as_str())
+    let mut known =
+        words_of_topic("word of a dividend type").iter().filter_map(|entry| entry.rsplit_once(' '));
+    let meaning = known.find(|(known, _)| *known == lower).map(|(_, meaning)| meaning);
+    meaning.or_else(|| Some(lower.parse::<DividendType>().ok()?.as_str()))
 }
 
 /// Split direction that a vendor's word means: `consolidation` means `reverse`. `None` if the word is unknown.

@@ -7,7 +7,7 @@ use telemetry::table::{Column, Table};
 use telemetry::{list_names, outln};
 
 use super::kind_layout::{ALL, CanonicalColumnType, KindLayout, canonical_column_type};
-use crate::format::file_head::vendor_names_of;
+use crate::format::file_head::{vendor_names_of, words_of_topic};
 
 /// Maximum number of vendors' names in a cell.
 const MAX_LISTED: usize = 6;
@@ -121,47 +121,13 @@ fn words_of_column(kind: Kind, column: &str) -> Vec<&'static str> {
     }
 }
 
-/// Example of a value.
+/// Example of a value. The vocabulary has those of columns whose type is not enough.
 fn example(column: &str) -> &'static str {
-    match column {
-        "symbol" | "related_symbol" | "security_ref" => "KO",
-        "successor" => "RTX",
-        "etf_symbol" => "SPY",
-        "name" => "Coca-Cola",
-        "id" => "desk-2024-17",
-        "observed_at" => "2024-03-15T21:00:00Z",
-        "exchange" => "XNYS",
-        "currency" | "reported_currency" => "USD",
-        "industry" => "Beverages",
-        "description" => "Soft drinks",
-        "ceo" => "James Quincey",
-        "employees" => "79100",
-        "issuer" => "State Street",
-        "asset_class" | "asset_type" => "equity",
-        "category" => "Large Blend",
-        "strategy" => "Index",
-        "index_name" => "S&P 500",
-        "sector" => "Consumer Staples",
-        "country" | "domicile" => "US",
-        "website" => "https://www.coca-colacompany.com",
-        "figi" => "BBG000BMX289",
-        "isin" => "US1912161007",
-        "cusip" => "191216100",
-        "cik" => "0000021344",
-        "former_symbols" => "FB@2012-05-18..2022-06-08",
-        "indexes" => "SP500;DJIA",
-        "from" | "revision" => "1",
-        "to" | "streak_seed_years" => "2",
-        "streak_seed_through" => "1994",
-        "merger_ratio" => "0.7",
-        "volume" | "shares" | "shares_outstanding" | "float_shares" => "13482300",
-        "type_text" => "Cash dividend",
-        "weight" | "expense_ratio" | "turnover" | "sec_yield_30d" => "1.25",
-        "note" => "shortened session",
-        _ => match canonical_column_type(column) {
-            CanonicalColumnType::Date => "2024-03-15",
-            CanonicalColumnType::Number => "58.10",
-            CanonicalColumnType::Text => "",
-        },
-    }
+    let mut examples = words_of_topic("example").iter().filter_map(|entry| entry.split_once(' '));
+    let of_type = || match canonical_column_type(column) {
+        CanonicalColumnType::Date => "2024-03-15",
+        CanonicalColumnType::Number => "58.10",
+        CanonicalColumnType::Text => "",
+    };
+    examples.find(|(known, _)| *known == column).map_or_else(of_type, |(_, example)| example)
 }
