@@ -5,6 +5,8 @@
 //! The basis day of a file of one symbol is the day of the newest row. The projector chooses the basis day of symbols
 //! in other files.
 
+use std::io::Read;
+
 use chrono::NaiveDate;
 use market::bars::BarVersion;
 use market::day::{date_of, day_number};
@@ -15,11 +17,13 @@ use rust_decimal::Decimal;
 use telemetry::counted;
 
 use super::file_format::{FeedReadError, ReaderOptions};
-use super::file_records::VendorRow;
+use super::file_head::normalize_column_name;
+use super::file_records::{HeaderedTable, NONE, PriceColumns, VendorRow};
 use super::split_ratio::parse_ratio;
 use crate::batch::row_accumulator::RowAccumulator;
-use crate::normalize::{RowError, is_absent_value};
+use crate::normalize::{RowError, is_absent_value, parse_session_date};
 use crate::price::bar_parser::PriceCells;
+use crate::source::csv_reader::CsvRecord;
 
 /// Trading day of a security in a vendor's file: price, dividend and split.
 pub(super) struct TradingDay<'a> {
@@ -39,6 +43,49 @@ pub(super) struct TradingDay<'a> {
     pub(super) line: u64,
     /// Length of the row's source text, in bytes.
     pub(super) bytes: usize,
+}
+
+/// Positions of the columns of a trading day in a table.
+pub(super) struct DayColumns {
+    /// Vendor's names of the columns with the date, the dividend, the capital gain and the split, for messages.
+    names: [&'static str; 4],
+    positions: [usize; 4],
+    pub(super) prices: PriceColumns,
+    pub(super) adjusted_close: usize,
+}
+
+impl DayColumns {
+    pub(super) fn find_in<R: Read>(table: &HeaderedTable<R>, names: [&'static str; 4]) -> Self {
+        Self {
+            names,
+            positions: names.map(|name| table.position_of(&[&normalize_column_name(name)])),
+            prices: PriceColumns::find_in(table),
+            adjusted_close: table.position_of(&["adjclose"]),
+        }
+    }
+
+    /// Trading day of a record.
+    pub(super) fn day<'a>(
+        &self,
+        symbol: &'a Symbol,
+        record: &CsvRecord<'a>,
+        rows: &RowAccumulator,
+    ) -> Result<TradingDay<'a>, RowError> {
+        let [date, dividend, capital_gain, split] = self.names;
+        let cells = self.positions.map(|position| record.field(position));
+        Ok(TradingDay {
+            symbol,
+            date: parse_session_date(date, cells[0].trim_ascii(), rows.zone())?,
+            prices: (self.prices.close != NONE).then(|| self.prices.cells(record)),
+            dividend: parse_cash_amount(dividend, cells[1])?,
+            capital_gain: parse_cash_amount(capital_gain, cells[2])?,
+            has_dividends: self.positions[1] != NONE,
+            adjusted_close: record.field(self.adjusted_close),
+            split: parse_split_shares(split, cells[3])?,
+            line: record.line,
+            bytes: record.raw.len(),
+        })
+    }
 }
 
 impl<'a> TradingDay<'a> {

@@ -50,17 +50,15 @@ fn detect(head: &FileHead) -> Option<Result<SymbolScope, String>> {
 fn read(file: VendorFile<'_>, rows: &mut RowAccumulator) -> Result<(), FeedReadError> {
     let (options, file_symbol, currency) = (file.options, file.symbol.cloned(), file.currency());
     let mut days = SeriesDates::default();
+    let mut read = |row: &VendorRow<'_>, rows: &mut RowAccumulator| {
+        read_row(row, file_symbol.as_ref(), currency.as_deref(), options, &mut days, rows)
+    };
     if file.encoding == Encoding::Csv {
-        read_rows(file, rows, |row, rows| {
-            read_row(row, file_symbol.as_ref(), currency.as_deref(), options, &mut days, rows)
-        })?;
+        read_rows(file, rows, read)?;
     } else {
         read_documents(file, rows, |document, line, rows| {
             let symbol = document.get("Meta Data").map(|meta| VendorRow::of_json(meta, line));
             let symbol = symbol.as_ref().and_then(|meta| meta.text(&["symbol"])).map(str::to_owned);
-            let mut read = |row: &VendorRow<'_>, rows: &mut RowAccumulator| {
-                read_row(row, file_symbol.as_ref(), currency.as_deref(), options, &mut days, rows)
-            };
             for row in records(document, symbol, line) {
                 count_row(&row, rows, &mut read);
             }

@@ -47,35 +47,28 @@ fn detect(head: &FileHead) -> Option<Result<SymbolScope, String>> {
 }
 
 fn read(mut file: VendorFile<'_>, rows: &mut RowAccumulator) -> Result<(), FeedReadError> {
-    if file.encoding != Encoding::Csv && file.symbol.is_none() {
-        return read_bulk_or_fundamentals(file, rows);
-    }
     let mut days = SeriesDates::default();
     let file_symbol = file.symbol.take().cloned();
     let currency = file.currency();
-    read_rows(file, rows, |row, rows| {
+    let mut read = |row: &VendorRow<'_>, rows: &mut RowAccumulator| {
         read_row(row, file_symbol.as_ref(), currency.as_deref(), &mut days, rows)
-    })?;
-    days.check_daily()?;
-    Ok(())
-}
-
-fn read_bulk_or_fundamentals(file: VendorFile<'_>, rows: &mut RowAccumulator) -> Result<(), FeedReadError> {
-    let currency = file.currency();
-    let mut days = SeriesDates::default();
+    };
+    if file.encoding == Encoding::Csv || file_symbol.is_some() {
+        read_rows(file, rows, read)?;
+        days.check_daily()?;
+        return Ok(());
+    }
+    // Bulk prices of many symbols, or fundamentals.
     let mut number = 0;
     read_documents(file, rows, |document, line, rows| {
         for record in if document.is_list() { document.items() } else { vec![document] } {
             number += 1;
-            let line = if document.is_list() { number } else { line };
-            let row = VendorRow::of_json(record, line);
+            let row = VendorRow::of_json(record, if document.is_list() { number } else { line });
             match record.get("General") {
                 Some(general) => {
                     count_row(&row, rows, &mut |row, rows| fundamentals(row, general, record, rows))
                 }
-                None => count_row(&row, rows, &mut |row, rows| {
-                    read_row(row, None, currency.as_deref(), &mut days, rows)
-                }),
+                None => count_row(&row, rows, &mut read),
             }
         }
     })

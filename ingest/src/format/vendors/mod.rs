@@ -6,10 +6,11 @@ use market::symbol::Symbol;
 use super::canonical::{RecordBuilder, fields};
 use super::file_format::{FeedReadError, ReaderOptions, SymbolScope, VendorFile, VendorFormat};
 use super::file_head::{FileHead, normalize_column_name};
-use super::file_records::{HeaderedTable, NONE, PriceColumns};
-use super::file_records::{VendorRow, count_row, read_documents, read_rows, scale_number};
+use super::file_records::{
+    HeaderedTable, NONE, VendorRow, count_row, read_documents, read_rows, scale_number,
+};
 use super::raw_json::RawJson;
-use super::trading_day::{SeriesDates, TradingDay, parse_cash_amount, parse_split_shares};
+use super::trading_day::{DayColumns, SeriesDates, TradingDay, parse_cash_amount, parse_split_shares};
 use crate::batch::row_accumulator::RowAccumulator;
 use crate::normalize::{RowError, abbreviate, is_absent_value, parse_date, parse_session_date, parse_symbol};
 use crate::source::csv_reader::{CsvReader, CsvRecord};

@@ -4,9 +4,8 @@
 //! `adj_close` is used only to check which dividends were paid (R40). Other `adj_…` columns are not read.
 
 use super::{
-    Encoding, FeedReadError, FileHead, HeaderedTable, PriceColumns, RowAccumulator, RowError, Symbol,
-    SymbolScope, TradingDay, VendorFile, VendorFormat, normalize_column_name, parse_cash_amount,
-    parse_session_date, parse_split_shares, read_rows,
+    DayColumns, Encoding, FeedReadError, FileHead, HeaderedTable, RowAccumulator, RowError, Symbol,
+    SymbolScope, TradingDay, VendorFile, VendorFormat, normalize_column_name, parse_session_date, read_rows,
 };
 
 const TICKER: [&str; 3] = ["ticker", "stock", "symbol"];
@@ -28,32 +27,13 @@ fn detect_wiki(head: &FileHead) -> Option<Result<SymbolScope, String>> {
 fn read_wiki(file: VendorFile<'_>, rows: &mut RowAccumulator) -> Result<(), FeedReadError> {
     let VendorFile { source, symbol, options, .. } = file;
     let table = HeaderedTable::open(source, normalize_column_name)?;
-    let (tickers, date) = (table.position_of(&TICKER), table.position_of(&["date"]));
-    let prices = PriceColumns::find_in(&table);
-    let [dividend, ratio, adjusted_close] =
-        ["exdividend", "splitratio", "adjclose"].map(|name| table.position_of(&[name]));
+    let tickers = table.position_of(&TICKER);
+    // The files have no capital gains.
+    let columns = DayColumns::find_in(&table, ["date", "ex-dividend", "capital gains", "split_ratio"]);
     table.for_each_record(rows, |record, rows| {
-        let named;
-        let symbol = match symbol {
-            Some(symbol) => symbol,
-            None => {
-                named = ticker(record.field(tickers))?;
-                &named
-            }
-        };
-        let day = TradingDay {
-            symbol,
-            date: parse_session_date("date", record.field(date).trim_ascii(), rows.zone())?,
-            prices: Some(prices.cells(record)),
-            dividend: parse_cash_amount("ex-dividend", record.field(dividend))?,
-            capital_gain: None,
-            has_dividends: true,
-            adjusted_close: record.field(adjusted_close),
-            split: parse_split_shares("split_ratio", record.field(ratio))?,
-            line: record.line,
-            bytes: record.raw.len(),
-        };
-        day.add_raw(options, rows)
+        let named = if symbol.is_some() { None } else { Some(ticker(record.field(tickers))?) };
+        let symbol = symbol.or(named.as_ref()).ok_or_else(|| RowError::missing_value("ticker"))?;
+        columns.day(symbol, record, rows)?.add_raw(options, rows)
     })
 }
 

@@ -10,7 +10,6 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::io::Read;
 
 use chrono::{DateTime, NaiveDate};
 use chrono_tz::Tz;
@@ -19,10 +18,9 @@ use market::metrics::currency::Currency;
 use telemetry::counted;
 
 use super::{
-    CsvRecord, Encoding, FeedReadError, FileHead, HeaderedTable, NONE, PriceColumns, RawJson, ReaderOptions,
+    DayColumns, Encoding, FeedReadError, FileHead, HeaderedTable, NONE, RawJson, ReaderOptions,
     RowAccumulator, RowError, Symbol, SymbolScope, TradingDay, VendorFile, VendorFormat, is_absent_value,
-    normalize_column_name, parse_cash_amount, parse_session_date, parse_split_shares, parse_symbol,
-    read_documents,
+    normalize_column_name, parse_cash_amount, parse_split_shares, parse_symbol, read_documents,
 };
 use crate::format::trading_day::AdjustedRowReader;
 use crate::price::bar_parser::PriceCells;
@@ -65,62 +63,13 @@ fn detect(head: &FileHead) -> Option<Result<SymbolScope, String>> {
     (events || downloaded).then_some(Ok(SymbolScope::Rows))
 }
 
-struct YahooColumns {
-    ticker: usize,
-    date: usize,
-    prices: PriceColumns,
-    dividends: usize,
-    splits: usize,
-    capital_gains: usize,
-    adjusted_close: usize,
-    basis: ShareBasis,
-}
-
-impl YahooColumns {
-    fn of<R: Read>(table: &HeaderedTable<R>) -> Self {
-        let prices = PriceColumns::find_in(table);
-        let adjusted_close = table.position_of(&["adjclose"]);
-        let raw = prices.volume < adjusted_close && adjusted_close != NONE;
-        Self {
-            ticker: table.position_of(&TICKER),
-            date: table.position_of(&DATE),
-            prices,
-            dividends: table.position_of(&["dividends"]),
-            splits: table.position_of(&["stocksplits"]),
-            capital_gains: table.position_of(&["capitalgains"]),
-            adjusted_close,
-            basis: if raw { ShareBasis::Raw } else { ShareBasis::SplitAdjusted },
-        }
+/// Parses the symbol of a row, in a file with a symbol column.
+fn ticker(cell: &[u8]) -> Result<Symbol, RowError> {
+    let cell = cell.trim_ascii();
+    if is_absent_value(cell) {
+        return Err(RowError::missing_value("Ticker"));
     }
-
-    /// Symbol of a row, in a file with a symbol column.
-    fn symbol(&self, record: &CsvRecord<'_>) -> Result<Symbol, RowError> {
-        let cell = record.field(self.ticker).trim_ascii();
-        if is_absent_value(cell) {
-            return Err(RowError::missing_value("Ticker"));
-        }
-        parse_symbol("Ticker", &String::from_utf8_lossy(cell))
-    }
-
-    fn day<'a>(
-        &self,
-        symbol: &'a Symbol,
-        record: &CsvRecord<'a>,
-        rows: &RowAccumulator,
-    ) -> Result<TradingDay<'a>, RowError> {
-        Ok(TradingDay {
-            symbol,
-            date: parse_session_date("Date", record.field(self.date).trim_ascii(), rows.zone())?,
-            prices: (self.prices.close != NONE).then(|| self.prices.cells(record)),
-            dividend: parse_cash_amount("Dividends", record.field(self.dividends))?,
-            capital_gain: parse_cash_amount("Capital Gains", record.field(self.capital_gains))?,
-            has_dividends: self.dividends != NONE,
-            adjusted_close: record.field(self.adjusted_close),
-            split: parse_split_shares("Stock Splits", record.field(self.splits))?,
-            line: record.line,
-            bytes: record.raw.len(),
-        })
-    }
+    parse_symbol("Ticker", &String::from_utf8_lossy(cell))
 }
 
 fn read(file: VendorFile<'_>, rows: &mut RowAccumulator) -> Result<(), FeedReadError> {
@@ -129,10 +78,14 @@ fn read(file: VendorFile<'_>, rows: &mut RowAccumulator) -> Result<(), FeedReadE
     }
     let (file_symbol, options) = (file.symbol, file.options);
     let table = HeaderedTable::open(file.source, normalize_column_name)?;
-    let columns = YahooColumns::of(&table);
-    let mut reader = AdjustedRowReader::new(file_symbol.is_some(), columns.basis, options);
+    let tickers = table.position_of(&TICKER);
+    let date = if table.position_of(&["date"]) == NONE { "Datetime" } else { "Date" };
+    let columns = DayColumns::find_in(&table, [date, "Dividends", "Capital Gains", "Stock Splits"]);
+    let raw = columns.prices.volume < columns.adjusted_close && columns.adjusted_close != NONE;
+    let basis = if raw { ShareBasis::Raw } else { ShareBasis::SplitAdjusted };
+    let mut reader = AdjustedRowReader::new(file_symbol.is_some(), basis, options);
     table.for_each_record(rows, |record, rows| {
-        let named = if file_symbol.is_some() { None } else { Some(columns.symbol(record)?) };
+        let named = if file_symbol.is_some() { None } else { Some(ticker(record.field(tickers))?) };
         let symbol = file_symbol.or(named.as_ref()).ok_or_else(|| RowError::missing_value("Ticker"))?;
         reader.add(&columns.day(symbol, record, rows)?, rows)
     })?;
