@@ -2,7 +2,7 @@
 //! groups are read page by page, to limit the memory.
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Cursor, Read};
 
 use chrono::{DateTime, NaiveDate, TimeDelta, Utc};
 use parquet::basic::{LogicalType, TimeUnit, Type};
@@ -17,16 +17,15 @@ use super::feed_files::MAX_LISTED;
 
 /// Maximum length of a column name in a summary, in characters.
 const MAX_NAME_CHARS: usize = 40;
-/// Minimum size of a converted piece of CSV text, in bytes.
-const PIECE: usize = 64 * 1024;
+/// Number of rows that are converted to CSV text at once.
+const PIECE_ROWS: usize = 1024;
 
 /// Reader that returns the rows of a Parquet file as CSV text.
 pub(crate) struct ParquetTable {
     rows: RowIter<'static>,
     /// One flag per column: true if its values are times in nanoseconds since 1970, as pandas writes them.
     nanoseconds: Vec<bool>,
-    text: Vec<u8>,
-    read: usize,
+    text: Cursor<Vec<u8>>,
 }
 
 impl ParquetTable {
@@ -39,31 +38,31 @@ impl ParquetTable {
             matches!(column.logical_type_ref(), Some(LogicalType::Timestamp(kind)) if kind.unit == TimeUnit::NANOS)
         });
         let nanoseconds = nanoseconds.collect();
-        let mut text = Vec::new();
-        write_line(&mut text, names.iter().map(String::as_str));
-        Ok(Self { rows: reader.into_iter(), nanoseconds, text, read: 0 })
+        let mut text = csv::Writer::from_writer(Vec::new());
+        text.write_record(names).map_err(io::Error::from)?;
+        let text = Cursor::new(text.into_inner().map_err(|error| error.into_error())?);
+        Ok(Self { rows: reader.into_iter(), nanoseconds, text })
     }
 
     fn fill(&mut self) -> io::Result<()> {
-        self.text.clear();
-        self.read = 0;
-        while self.text.len() < PIECE {
+        let mut bytes = std::mem::take(self.text.get_mut());
+        bytes.clear();
+        let mut text = csv::Writer::from_writer(bytes);
+        for _ in 0..PIECE_ROWS {
             let Some(row) = self.rows.next().transpose().map_err(unreadable)? else { break };
-            let cells = cells(row, &self.nanoseconds)?;
-            write_line(&mut self.text, cells.iter().map(String::as_str));
+            text.write_record(cells(row, &self.nanoseconds)?).map_err(io::Error::from)?;
         }
+        self.text = Cursor::new(text.into_inner().map_err(|error| error.into_error())?);
         Ok(())
     }
 }
 
 impl Read for ParquetTable {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if self.read == self.text.len() {
+        if self.text.position() == self.text.get_ref().len() as u64 {
             self.fill()?;
         }
-        let count = (&self.text[self.read..]).read(buffer)?;
-        self.read += count;
-        Ok(count)
+        self.text.read(buffer)
     }
 }
 
@@ -121,20 +120,6 @@ fn moment(name: &str, moment: Option<DateTime<Utc>>) -> io::Result<DateTime<Utc>
 fn time(moment: DateTime<Utc>) -> String {
     let time = moment.time();
     if time == chrono::NaiveTime::MIN { moment.date_naive().to_string() } else { moment.to_rfc3339() }
-}
-
-fn write_line<'a>(text: &mut Vec<u8>, cells: impl Iterator<Item = &'a str>) {
-    for (index, cell) in cells.enumerate() {
-        if index > 0 {
-            text.push(b',');
-        }
-        if cell.contains(['"', ',', '\n', '\r']) {
-            text.extend_from_slice(format!("\"{}\"", cell.replace('"', "\"\"")).as_bytes());
-        } else {
-            text.extend_from_slice(cell.as_bytes());
-        }
-    }
-    text.push(b'\n');
 }
 
 fn beyond(name: &str) -> io::Error {
