@@ -17,8 +17,6 @@ use zip::result::{ZipError, ZipResult};
 
 use super::folder_handle::FileLocation;
 
-/// Size of the read buffer, in bytes.
-const BUFFER: usize = 64 * 1024;
 /// Central directory of an archive. Clones share the directory, and each clone has its own reader.
 #[derive(Debug, Clone)]
 pub struct ZipDirectory {
@@ -30,9 +28,8 @@ impl ZipDirectory {
     /// Reads the central directory of an archive. Fails if entries overlap.
     pub(crate) fn open(location: &FileLocation) -> ZipResult<Self> {
         let length = location.open()?.metadata()?.len();
-        let (location, file, buffer) = (Arc::new(location.clone()), None, Vec::new());
-        let opened =
-            ZipArchive::new(ReopeningReader { location, length, file, at: 0, buffer, buffered_at: 0 })?;
+        let location = Arc::new(location.clone());
+        let opened = ZipArchive::new(ReopeningReader { location, length, file: None, at: 0 })?;
         // `opened` has an open file, but a clone opens the file only at its first read. Store a clone, so that
         // thousands of archives keep no file open.
         let archive = opened.clone();
@@ -67,41 +64,21 @@ struct ReopeningReader {
     length: u64,
     file: Option<File>,
     at: u64,
-    buffer: Vec<u8>,
-    /// Offset of the first byte of the buffer within the file.
-    buffered_at: u64,
 }
 
 impl Clone for ReopeningReader {
     fn clone(&self) -> Self {
-        let (location, file, buffer) = (self.location.clone(), None, Vec::new());
-        Self { location, length: self.length, file, at: self.at, buffer, buffered_at: 0 }
-    }
-}
-
-impl ReopeningReader {
-    /// Fills the buffer from the reader's position. Always returns 0, the index of this position in the buffer.
-    fn fill_buffer(&mut self) -> io::Result<usize> {
-        self.buffer.resize(BUFFER, 0);
-        let file = match &mut self.file {
-            Some(file) => file,
-            none => none.insert(self.location.open()?),
-        };
-        let read = file.read_at(&mut self.buffer, self.at)?;
-        self.buffer.truncate(read);
-        self.buffered_at = self.at;
-        Ok(0)
+        Self { location: self.location.clone(), length: self.length, file: None, at: self.at }
     }
 }
 
 impl Read for ReopeningReader {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        let offset = self.at.checked_sub(self.buffered_at).and_then(|offset| usize::try_from(offset).ok());
-        let start = match offset.filter(|offset| *offset < self.buffer.len()) {
-            Some(start) => start,
-            None => self.fill_buffer()?,
+        let file = match &mut self.file {
+            Some(file) => file,
+            none => none.insert(self.location.open()?),
         };
-        let count = (&self.buffer[start..]).read(into)?;
+        let count = file.read_at(into, self.at)?;
         self.at += count as u64;
         Ok(count)
     }
