@@ -12,7 +12,7 @@ use async_nats::jetstream::stream::Stream;
 use bytes::Bytes;
 use chrono::{DateTime, Utc};
 use event_log::message::LogMessage;
-use event_log::record_batch::{BatchError, BatchId, Body, RecordBatch};
+use event_log::record_batch::{BatchId, Body, RecordBatch};
 use event_log::stream::{LaggingReplica, find_lagging_replicas};
 use event_log::stream::{StreamSettings, stream_identity};
 use market::event::{Kind, RunEvent};
@@ -43,8 +43,7 @@ impl Log {
     pub async fn open(settings: &StreamSettings) -> Result<Self, LogError> {
         let context = settings.connect("ingest").await?;
         let stream = settings.open(&context).await?;
-        stream_identity(&stream)?;
-        Ok(Self { context, stream, settings: settings.clone(), skipped: Mutex::default() })
+        Self::of_stream(context, stream, settings)
     }
 
     /// Connects to NATS and opens the stream of the log. Fails if the stream does not exist, so that a lost log does
@@ -52,6 +51,10 @@ impl Log {
     pub async fn open_existing(settings: &StreamSettings) -> Result<Self, LogError> {
         let context = settings.connect("ingest").await?;
         let stream = settings.open_existing(&context).await?;
+        Self::of_stream(context, stream, settings)
+    }
+
+    fn of_stream(context: Context, stream: Stream, settings: &StreamSettings) -> Result<Self, LogError> {
         stream_identity(&stream)?;
         Ok(Self { context, stream, settings: settings.clone(), skipped: Mutex::default() })
     }
@@ -186,19 +189,11 @@ impl Log {
         message.decode_batches().map_err(|source| LogError::Batch { sequence, source })
     }
 
+    /// Decodes the batches of a message; none, with a warning, if it is damaged. Fails if a newer program version wrote the
+    /// message.
     fn read_batches(&self, message: &LogMessage) -> Result<Vec<RecordBatch>, LogError> {
-        self.skip_damaged(message, message.decode_batches())
-    }
-
-    /// Replaces the content of a damaged message by an empty list, with a warning. Fails if a newer program version
-    /// wrote the message.
-    fn skip_damaged<T>(
-        &self,
-        message: &LogMessage,
-        read: Result<Vec<T>, BatchError>,
-    ) -> Result<Vec<T>, LogError> {
         let sequence = message.sequence.to_u64();
-        match read {
+        match message.decode_batches() {
             Err(source) if source.stops_reader() => Err(LogError::Batch { sequence, source }),
             Err(error) => {
                 if self.skipped.lock().unwrap_or_else(PoisonError::into_inner).insert(sequence) {

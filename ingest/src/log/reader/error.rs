@@ -29,6 +29,11 @@ pub enum LogError {
 }
 
 impl LogError {
+    /// Exit code for this error: 2 for a message or run that does not exist, 3 for a log that cannot be used.
+    pub fn exit_code(&self) -> u8 {
+        if matches!(self, Self::NoMessage(_) | Self::Run(_)) { 2 } else { 3 }
+    }
+
     /// True if the operation may succeed with a new connection.
     pub(crate) fn is_transient(&self) -> bool {
         match self {

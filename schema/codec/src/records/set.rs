@@ -19,10 +19,8 @@ pub struct RecordSet {
 impl RecordSet {
     /// Builds a set. If several observations have equal content, the set contains only the newest of them. Observations
     /// are compared by observation time, then by line, then by batch id.
-    pub fn new(kind: Kind, mut observations: Vec<RawObservation>) -> Self {
-        observations.sort_unstable_by(|a, b| a.compare_newest_first(b, kind));
-        observations.dedup_by(|a, b| a.compare_content(b, kind).is_eq());
-        Self { kind, observations }
+    pub fn new(kind: Kind, observations: Vec<RawObservation>) -> Self {
+        Self::separate(kind, observations).0
     }
 
     /// Adds observations to the set. If several observations have equal content, the new set contains only the newest
