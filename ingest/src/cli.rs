@@ -127,8 +127,8 @@ exit_codes! {
     serde_json::Error: |error| 2;
     MapProposalError: |error| 2;
     WatchError: |error| 2;
-    LogError: |error| if matches!(error, LogError::NoMessage(_) | LogError::Run(_)) { 2 } else { 3 };
-    RejectsError: |error| if matches!(error, RejectsError::Log(_)) { 3 } else { 2 };
+    LogError: |error| error.exit_code();
+    RejectsError: |error| if let RejectsError::Log(error) = &error { error.exit_code() } else { 2 };
     LogCopyError: |error| match error {
         LogCopyError::Log(_)
         | LogCopyError::Archive(
@@ -283,7 +283,6 @@ async fn run_resume(args: &ResumeArgs, stream: &StreamSettings) -> Result<u8, Co
 
 async fn run_verify(args: &VerifyArgs, stream: &StreamSettings) -> Result<u8, CommandError> {
     let shutdown = Shutdown::listen()?;
-    let mut asked = shutdown.clone();
     // If the repair is interrupted, the batches acknowledged so far stay in the log.
     let found = shutdown.or_stop(verify::verify_log(args, stream, &shutdown)).await;
     let interrupted = || CommandError { message: "interrupted".to_owned(), exit_code: 130 };

@@ -53,13 +53,12 @@ pub struct MapArgs {
     pub file: Option<PathBuf>,
 }
 
-/// Errors of a map proposal.
-#[expect(missing_docs, reason = "the message of each says it")]
+/// Error of a map proposal: the file cannot be read, or contains no recognizable table.
 #[derive(Debug, thiserror::Error)]
-pub enum MapProposalError {
-    /// The file cannot be read, or contains no recognizable table.
-    #[error("{file}: {reason}")]
-    Refused { file: String, reason: String },
+#[error("{file}: {reason}")]
+pub struct MapProposalError {
+    file: String,
+    reason: String,
 }
 
 /// Prints a proposed map for the file, or the shipped map with this name. Without an argument, lists the shipped maps.
@@ -82,7 +81,7 @@ pub fn print_map(args: &MapArgs) -> Result<(), MapProposalError> {
         out!("{text}");
         return Ok(());
     }
-    let refused = |reason| MapProposalError::Refused { file: path.display().to_string(), reason };
+    let refused = |reason| MapProposalError { file: path.display().to_string(), reason };
     let found = feed_files::find_feed_files(std::slice::from_ref(path), None, None);
     let unreadable = || found.refused.first().map_or("contains no table file", |(_, reason)| reason);
     let file = found.files.first().ok_or_else(|| refused(unreadable().to_owned()))?;

@@ -49,7 +49,10 @@ pub async fn load(
     let options = args.reader_options();
     let progress = LoadProgress::start();
     let standard_input = match args.reads_standard_input() {
-        true => Some(Arc::new(StandardInput::copy_to_file(args.name.as_deref(), args.kind, shutdown).await?)),
+        true => {
+            let copied = StandardInput::copy_to_file(args.name.as_deref(), args.kind, shutdown).await?;
+            Some(Arc::new(copied.ok_or(LoadError::Interrupted)?))
+        }
         false => None,
     };
     let (mut summary, inputs) = {

@@ -5,6 +5,7 @@
 //! Errors that end a load, or another command that publishes a run.
 
 use std::collections::{BTreeMap, HashSet};
+use std::io;
 
 use event_log::archive::ArchiveError;
 use event_log::record_batch::{BatchError, BatchId, SharedMessageBuilder};
@@ -14,7 +15,6 @@ use crate::batch::batch_spool::EncodedBatch;
 use crate::log::publisher::{OutgoingMessage, PublishFailure, Publisher, encode_manifest};
 use crate::log::reader::{Log, LogError, StoredBatches};
 use crate::log::run_states::encode_change;
-use crate::source::standard_input::StandardInputError;
 
 pub(crate) struct Publication<'a> {
     log: &'a Log,
@@ -144,7 +144,7 @@ pub enum LoadError {
     #[error("{0}")]
     Failed(String),
     #[error(transparent)]
-    StandardInput(StandardInputError),
+    StandardInput(#[from] io::Error),
     #[error("cannot read the command in its manifest: {0}")]
     Command(#[from] clap::Error),
     #[error("a task of the load ended unexpectedly: {0}")]
@@ -162,15 +162,6 @@ impl LoadError {
             Self::Log(_) | Self::Publish(_) => 3,
             Self::Interrupted => 130,
             _ => 2,
-        }
-    }
-}
-
-impl From<StandardInputError> for LoadError {
-    fn from(error: StandardInputError) -> Self {
-        match error {
-            StandardInputError::Interrupted => Self::Interrupted,
-            lost => Self::StandardInput(lost),
         }
     }
 }

@@ -113,8 +113,9 @@ pub enum PullError {
         "cannot use the manifest {name}: {source}; shipped manifests: {shipped}; any other name is a file"
     )]
     ManifestFile { name: String, shipped: String, source: io::Error },
-    #[error("cannot use the manifest {name}: {source}")]
-    Manifest { name: String, source: ManifestError },
+    /// The text is no manifest, or a value is not allowed.
+    #[error("cannot use the manifest {name}: {reason}")]
+    Manifest { name: String, reason: String },
     #[error("{connector}: options of the manifest: {source}")]
     Options { connector: String, source: clap::Error },
     /// A credential is missing, or a symbol, a request or an option is invalid.
@@ -130,17 +131,6 @@ pub enum PullError {
     Load(#[from] LoadError),
     #[error("interrupted; fetched answers are kept, run the same command again to resume")]
     Interrupted,
-}
-
-/// Errors in the TOML text of a connector manifest.
-#[derive(Debug, thiserror::Error)]
-pub enum ManifestError {
-    /// The text is not TOML, or a field is missing, unknown or has the wrong type.
-    #[error(transparent)]
-    Toml(#[from] toml::de::Error),
-    /// The fields are complete, but a value is not allowed. The message names the field and the rule.
-    #[error("{0}")]
-    Invalid(String),
 }
 
 impl PullError {

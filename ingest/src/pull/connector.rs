@@ -13,8 +13,7 @@ use reqwest::Url;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 
-use super::args::parse_symbols;
-use super::args::{ManifestError, PullError};
+use super::args::{PullError, parse_symbols};
 use super::budget::CallBudget;
 use super::credential::CredentialSpec;
 use crate::load::event_sender::FetchedDataset;
@@ -141,13 +140,13 @@ impl Connector {
                 PullError::ManifestFile { name: name.to_owned(), shipped, source }
             })?,
         };
-        Self::parse(&text).map_err(|source| PullError::Manifest { name: name.to_owned(), source })
+        Self::parse(&text).map_err(|reason| PullError::Manifest { name: name.to_owned(), reason })
     }
 
-    /// Parses and validates a manifest.
-    pub(super) fn parse(text: &str) -> Result<Self, ManifestError> {
-        let connector: Self = toml::from_str(text)?;
-        connector.validate().map_err(ManifestError::Invalid)?;
+    /// Parses and validates a manifest. The error names the field and the rule.
+    pub(super) fn parse(text: &str) -> Result<Self, String> {
+        let connector: Self = toml::from_str(text).map_err(|error| error.to_string())?;
+        connector.validate()?;
         Ok(connector)
     }
 

@@ -12,6 +12,7 @@ use serde_json::{Map, Value, json};
 use crate::format::canonical::kind_layout::{EXPORT_FIELDS, FILE_FIELD, ID_FIELD, REASON_FIELD};
 use crate::format::canonical::kind_of_file_name;
 use crate::format::find_repeated_member;
+use crate::log::reader::LogError;
 use crate::log::run_states::Runs;
 use crate::source::csv_reader::detect_delimiter;
 
@@ -27,10 +28,12 @@ pub(super) struct ListedReject {
     pub open: bool,
 }
 
-/// Errors of exporting rejects.
+/// Errors of listing or exporting rejects.
 #[expect(missing_docs, reason = "the message of each says it")]
 #[derive(Debug, thiserror::Error)]
-pub enum RejectExportError {
+pub enum RejectsError {
+    #[error(transparent)]
+    Log(#[from] LogError),
     #[error("cannot write {path}: {source}")]
     File { path: String, source: io::Error },
     #[error(
@@ -80,14 +83,14 @@ fn quote_for_shell(text: &str) -> String {
 }
 
 /// Writes rejects to a new file.
-pub(super) fn export_rejects(path: &Path, rows: &[ListedReject]) -> Result<(), RejectExportError> {
+pub(super) fn export_rejects(path: &Path, rows: &[ListedReject]) -> Result<(), RejectsError> {
     let name = path.display().to_string();
     let lines = match path.extension().and_then(|ending| ending.to_str()) {
         Some("ndjson" | "jsonl") => rows.iter().map(|row| json_record(row).to_string()).collect(),
         Some("csv") => csv_lines(rows)?,
-        _ => return Err(RejectExportError::Ending(name)),
+        _ => return Err(RejectsError::Ending(name)),
     };
-    let failed = |source| RejectExportError::File { path: name.clone(), source };
+    let failed = |source| RejectsError::File { path: name.clone(), source };
     // An existing file is not overwritten, because it may contain corrections.
     let mut file = BufWriter::new(File::create_new(path).map_err(failed)?);
     lines.iter().try_for_each(|line| writeln!(file, "{line}")).map_err(failed)?;
@@ -96,14 +99,14 @@ pub(super) fn export_rejects(path: &Path, rows: &[ListedReject]) -> Result<(), R
 
 /// CSV lines of an export: the header of the original file, and below it one line per reject. Fails if the rejects come
 /// from files with different headers.
-fn csv_lines(rows: &[ListedReject]) -> Result<Vec<String>, RejectExportError> {
+fn csv_lines(rows: &[ListedReject]) -> Result<Vec<String>, RejectsError> {
     let mut headers: Vec<&str> =
         rows.iter().map(|row| row.reject.columns.as_deref().unwrap_or_default()).collect();
     headers.sort_unstable();
     headers.dedup();
-    let [header] = headers.as_slice() else { return Err(RejectExportError::Tables(headers.len())) };
+    let [header] = headers.as_slice() else { return Err(RejectsError::Tables(headers.len())) };
     if header.is_empty() {
-        return Err(RejectExportError::NoTable);
+        return Err(RejectsError::NoTable);
     }
     let sign = char::from(detect_delimiter(header.as_bytes()));
     let added = EXPORT_FIELDS.join(&sign.to_string());
@@ -197,6 +200,6 @@ mod tests {
         assert_eq!(lines[1], "x;58,10;rj-1;\"kurse.csv\";\"date \"\"x\"\" is no date\"");
         assert_eq!(json_record(&german)["Schluss"], "58,10");
         let other = refused("splits.csv", Some("symbol,ex_date,from,to"), "KO,x,1,2");
-        assert!(matches!(csv_lines(&[row, other]), Err(RejectExportError::Tables(2))));
+        assert!(matches!(csv_lines(&[row, other]), Err(RejectsError::Tables(2))));
     }
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use event_log::record_batch::{Body, RecordBatch};
 use event_log::stream::StreamSettings;
-use market::event::{Kind, RunIdError};
+use market::event::Kind;
 use serde_json::json;
 use telemetry::table::{Column, ListArgs, Table};
 use telemetry::{counted, outln, shorten};
@@ -16,7 +16,7 @@ use crate::log::run_states::Runs;
 mod export;
 mod open;
 
-pub use export::RejectExportError;
+pub use export::RejectsError;
 use export::{ListedReject, export_rejects, load_command};
 use open::reject_id;
 pub(crate) use open::{OpenRejects, RejectIdSearch};
@@ -65,20 +65,6 @@ pub struct RejectsArgs {
 /// Maximum length of a row in the printed table, in characters. Exports and JSON output contain complete rows.
 const PRINTED_ROW: usize = 500;
 
-/// Errors of listing or exporting rejects.
-#[derive(Debug, thiserror::Error)]
-pub enum RejectsError {
-    /// The log could not be opened or read.
-    #[error(transparent)]
-    Log(#[from] LogError),
-    /// No run, or no single run, has the id of `--run`.
-    #[error(transparent)]
-    Run(#[from] RunIdError),
-    /// The rows could not be written to the file.
-    #[error(transparent)]
-    Export(#[from] RejectExportError),
-}
-
 /// Prints rejects or exports them to a file.
 pub async fn list_rejects(args: &RejectsArgs, settings: &StreamSettings) -> Result<(), RejectsError> {
     let (mut rows, mut total, mut rejected) = (Vec::new(), 0, 0);
@@ -94,7 +80,7 @@ pub async fn list_rejects(args: &RejectsArgs, settings: &StreamSettings) -> Resu
             let log = log?;
             runs = Runs::read(&log).await?;
             let open = OpenRejects::from_runs(&runs);
-            let wanted_run = runs.find_id(args.run.as_deref())?;
+            let wanted_run = runs.find_id(args.run.as_deref()).map_err(LogError::from)?;
             let list = |RecordBatch { run, source, body, .. }: RecordBatch| {
                 let Body::Rejects(rejects) = body else { return };
                 for reject in rejects {

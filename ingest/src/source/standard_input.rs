@@ -19,17 +19,6 @@ pub(crate) fn is_standard_input(path: &Path) -> bool {
     path.as_os_str() == STANDARD_INPUT
 }
 
-/// Errors of copying standard input.
-#[derive(Debug, thiserror::Error)]
-pub enum StandardInputError {
-    #[error("interrupted")]
-    Interrupted,
-    #[error("cannot store standard input: {0}")]
-    NotKept(#[source] io::Error),
-    #[error(transparent)]
-    NotReadAgain(io::Error),
-}
-
 /// Copy of standard input in a temporary file. `label` is the file name that messages and the log show for the copy.
 /// The copy is deleted on drop.
 #[derive(Debug)]
@@ -40,13 +29,13 @@ pub(crate) struct StandardInput {
 
 impl StandardInput {
     /// Copies standard input up to its end. The label of the copy is `name`. If `name` is `None`, the label is made
-    /// from `kind` and the detected encoding, for example `price.csv`.
+    /// from `kind` and the detected encoding, for example `price.csv`. Returns `None` after a shutdown.
     pub(crate) async fn copy_to_file(
         name: Option<&str>,
         kind: Option<Kind>,
         shutdown: &Shutdown,
-    ) -> Result<Self, StandardInputError> {
-        let (sender, mut receiver) = oneshot::channel();
+    ) -> io::Result<Option<Self>> {
+        let (sender, receiver) = oneshot::channel();
         // The copy runs on its own thread. If it were a task of the runtime, the shutdown would wait for input.
         std::thread::spawn(move || sender.send(copy(io::stdin().lock())));
         let Some(copied) = shutdown.or_stop(receiver).await else { return Ok(None) };
@@ -57,9 +46,9 @@ impl StandardInput {
         let mut input = Self { path, label: String::new() };
         input.label = match name {
             Some(name) => name.to_owned(),
-            None => input.label_of(kind).map_err(StandardInputError::NotReadAgain)?,
+            None => input.label_of(kind)?,
         };
-        Ok(input)
+        Ok(Some(input))
     }
 
     /// File name from the kind and the detected encoding, for example `price.csv`.
