@@ -3,8 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use event_log::archive::{ArchiveError, ArchiveWriter};
-use event_log::restore::{ImportReport, import_archive};
+use event_log::archive::{ArchiveError, ArchiveWriter, ImportReport, import_archive};
 use event_log::stream::{StreamSettings, stream_identity};
 use indicatif::ProgressBar;
 use serde::Serialize;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use anyhow::bail;
 use chrono::{DateTime, Utc};
-use event_log::restore::import_archive;
+use event_log::archive::import_archive;
 use event_log::sequence::Sequence;
 use event_log::stream::StreamError;
 use market::metrics::METHOD_VERSION;

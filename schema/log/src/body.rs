@@ -17,8 +17,7 @@ use market::symbol::Symbol;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::codec::{BatchError, CODEC, Codec, RecordError, decode_json, encode_json};
-use crate::envelope::BatchId;
+use crate::envelope::{BatchError, BatchId, CODEC, Codec, RecordError, decode_json, encode_json};
 
 /// Declares the enum `Body`: variants for prices, for events of runs, and for each kind with JSON rows.
 macro_rules! bodies {

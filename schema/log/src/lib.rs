@@ -5,11 +5,9 @@
 
 pub mod archive;
 mod body;
-mod codec;
 mod envelope;
 pub mod message;
 pub mod record_batch;
-pub mod restore;
 pub mod sequence;
 pub mod stream;
 pub mod write_failure;

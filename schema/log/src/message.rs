@@ -16,8 +16,7 @@ use chrono::{DateTime, Utc};
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::codec::BatchError;
-use crate::envelope::Envelope;
+use crate::envelope::{BatchError, Envelope};
 use crate::record_batch::RecordBatch;
 use crate::sequence::{Sequence, SequenceError};
 

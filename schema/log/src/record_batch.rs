@@ -11,8 +11,10 @@ use serde::{Deserialize, Serialize};
 use crate::envelope::{check_version, printable};
 
 pub use crate::body::{Body, SymbolSeries};
-pub use crate::codec::{BatchError, Codec, MAX_BYTES, RecordError, TARGET_BYTES, unpacked_length};
-pub use crate::envelope::{BODY_VERSION, BatchId, Envelope, batch_ids_of_run, schema_name};
+pub use crate::envelope::{
+    BODY_VERSION, BatchError, BatchId, Codec, Envelope, MAX_BYTES, RecordError, TARGET_BYTES,
+    batch_ids_of_run, schema_name, unpacked_length,
+};
 
 /// Rows of one kind with their provenance. A log message usually has one batch. A shared message has several.
 #[derive(Debug, Clone, PartialEq)]

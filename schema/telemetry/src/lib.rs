@@ -3,8 +3,6 @@
 pub mod command_line;
 pub mod listener;
 pub mod logging;
-#[cfg(feature = "otlp")]
-mod otlp;
 pub mod process;
 pub mod report;
 pub mod table;

@@ -3,7 +3,7 @@
 
 use market::bars::MISSING;
 
-use crate::error::PackedBarsError;
+use crate::PackedBarsError;
 
 /// Number of values per block; the last block of a column may have fewer.
 pub(super) const BLOCK: usize = 32;

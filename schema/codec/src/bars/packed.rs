@@ -8,8 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::blocks;
 use super::sessions::{pack_days, scale_and_days};
-use crate::digest;
-use crate::error::PackedBarsError;
+use crate::{PackedBarsError, digest};
 
 /// Encoded [`Bars`], with one byte string per column. A reader can fetch only the columns that it needs.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::blocks::{self, BLOCK};
-use crate::error::PackedBarsError;
+use crate::PackedBarsError;
 
 /// Version of the format: the first byte of the column `days`. A new version needs a new codec name in the log.
 /// Otherwise, older programs treat its batches as damaged.

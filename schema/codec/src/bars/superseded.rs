@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::blocks;
 use super::packed::PackedBars;
-use crate::error::PackedBarsError;
+use crate::PackedBarsError;
 
 /// Versions of superseded bars. Most versions have few bars, so the versions are columns too.
 #[derive(Serialize, Deserialize)]

@@ -7,7 +7,7 @@ use chrono::{Datelike, NaiveDate};
 use compact_str::CompactString;
 use rust_decimal::Decimal;
 
-use crate::error::PackedRecordsError;
+use crate::PackedRecordsError;
 use market::event::{
     DecisionVerdict, DividendType, Frequency, Kind, ListingStatus, SecurityType, ShareBasis,
 };

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use super::encoded::{EncodedRecord, FieldReader, RecordLayout, RowFields, value_at};
 use super::set::{RawObservation, RecordSet};
-use crate::error::PackedRecordsError;
+use crate::PackedRecordsError;
 
 const VERSION: u8 = 1;
 

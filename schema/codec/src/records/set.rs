@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use market::event::Kind;
 
 use super::encoded::EncodedRecord;
-use crate::error::PackedRecordsError;
+use crate::PackedRecordsError;
 
 /// Distinct observations of one symbol, kind and source, sorted by content. The set does not store the symbol and the
 /// source.
