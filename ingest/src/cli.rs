@@ -15,7 +15,7 @@ use telemetry::listener::{MetricsSettings, parse_listen_address};
 use telemetry::report::{print_json, print_result};
 use telemetry::{LogArgs, Shutdown, outln};
 
-use crate::format::canonical::column_list::{ColumnsArgs, list_columns};
+use crate::format::canonical::kind_layout::{ColumnsArgs, list_columns};
 use crate::infer::{MapArgs, MapProposalError, print_map};
 use crate::load::effect::LoadEffect;
 use crate::load::publication::LoadError;

@@ -17,11 +17,9 @@ use market::metrics::merge::latest_session_date;
 use market::sibling_payments::SiblingDetector;
 use market::symbol::Symbol;
 
-use crate::batch::holdings::{LoadHoldings, MAX_POSITIONS};
 use crate::batch::load_stats::LoadStats;
 use crate::batch::price_evidence::PriceEvidence;
-use crate::batch::symbol_table::PendingRows;
-use crate::batch::symbol_table::SymbolTable;
+use crate::batch::row_buffers::{LoadHoldings, MAX_POSITIONS, PendingRows, SymbolTable};
 use crate::normalize::{ExchangeZone, RowError};
 use crate::price::bar_parser::{PriceCells, ScaledBar};
 use crate::price::price_batch::{PriceBatch, RareFields, ScaledPriceRow};

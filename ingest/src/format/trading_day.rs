@@ -16,10 +16,10 @@ use market::symbol::Symbol;
 use rust_decimal::Decimal;
 use telemetry::counted;
 
+use super::canonical::parse_ratio;
 use super::file_format::{FeedReadError, ReaderOptions};
 use super::file_head::normalize_column_name;
 use super::file_records::{HeaderedTable, NONE, PriceColumns, VendorRow};
-use super::split_ratio::parse_ratio;
 use crate::batch::row_accumulator::RowAccumulator;
 use crate::normalize::{RowError, is_absent_value, parse_session_date};
 use crate::price::bar_parser::PriceCells;

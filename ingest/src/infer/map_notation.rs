@@ -6,12 +6,12 @@ use chrono::NaiveDateTime;
 use market::event::Kind;
 use telemetry::counted;
 
+use super::account_rows::RepeatedDays;
 use super::cell_formats::{
     NumberNotation, currency_of, dividend_type, plausible_formats, split_currency_unit, split_direction,
 };
 use super::column_choice::is_unix;
 use super::map_writer::{MapWriter, quoted};
-use super::row_checks::RepeatedDays;
 use super::table_profile::{ColumnContent, ColumnProfile};
 use crate::format::{factor_in_name, words_of_topic};
 use crate::normalize::{UtcTimeInterpretation, from_unix_seconds, interpret_utc_times};

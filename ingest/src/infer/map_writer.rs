@@ -2,9 +2,9 @@
 
 use market::event::Kind;
 
+use super::account_rows::RepeatedDays;
 use super::column_choice::{columns_of, is_percentage};
 use super::proposal::{OpenQuestion, Proposal, ticker_columns};
-use super::row_checks::RepeatedDays;
 use super::table_profile::{ColumnProfile, TableLayout, TableProfile};
 use crate::format::normalize_column_name;
 use crate::normalize::abbreviate;

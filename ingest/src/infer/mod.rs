@@ -28,9 +28,7 @@ mod json_profile;
 mod map_notation;
 mod map_writer;
 mod proposal;
-mod row_checks;
 mod table_profile;
-mod wide_layout;
 
 use proposal::Proposal;
 use table_profile::{SAMPLE_BYTES, TableProfile};

@@ -8,10 +8,10 @@ use market::event::Kind;
 use super::account_rows::{AccountRows, AmountColumns};
 use super::cell_formats::is_ticker;
 use super::column_choice::{
-    CONFIRMED, MappedColumn, columns_of, has_bar, infer_kind, kind_in_name, rival_columns, taxed_columns,
+    CONFIRMED, MappedColumn, WideLayout, columns_of, has_bar, infer_kind, infer_wide_layout, kind_in_name,
+    rival_columns, taxed_columns,
 };
 use super::table_profile::{ColumnContent, ColumnProfile, TableProfile, names_symbols};
-use super::wide_layout::{WideLayout, infer_wide_layout};
 use crate::format::{is_word_of, normalize_column_name, words_of};
 
 /// Orders of the price columns in a file without a header, the most frequent first.

@@ -11,12 +11,12 @@ use market::metrics::calendar::new_york_date;
 use market::metrics::currency::Currency;
 use market::symbol::Symbol;
 
-use crate::format::canonical::column_list::parse_kind;
+use crate::format::canonical::kind_layout::parse_kind;
 use crate::format::{FormatChoice, MapFile, ReaderOptions, SymbolPattern};
 use crate::load::event_sender::{FetchedDataset, LineageSettings};
 use crate::normalize::parse_time;
-use crate::source::folder_handle::FolderHandle;
-use crate::source::standard_input;
+use crate::source::file_access::FolderHandle;
+use crate::source::file_access::is_standard_input;
 
 /// Loads feed files into the log.
 ///
@@ -171,7 +171,7 @@ impl LoadArgs {
     }
 
     pub(crate) fn reads_standard_input(&self) -> bool {
-        self.paths.iter().any(|path| standard_input::is_standard_input(path))
+        self.paths.iter().any(|path| is_standard_input(path))
     }
 
     /// Arguments for a load of one path. `options` are written as on the command line.

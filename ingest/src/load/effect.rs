@@ -1,11 +1,12 @@
 //! Effect of a load on the figures that the API serves, as `projector audit --since` measures it.
 //!
-//! Ingest runs the program `projector`, or names the command to run.
-//!
-//! Candidate file: the record batches of a dry run. `projector audit --candidate` reports the effect that their load
+//! Only the projector accesses Postgres, so ingest runs the program `projector` in its folder, or names the command to
+//! run. Candidate file: the record batches of a dry run. `projector audit --candidate` reports the effect that their load
 //! would have.
 
+use std::io;
 use std::path::{Path, PathBuf};
+use std::process::{Output, Stdio};
 use std::time::Duration;
 
 use chrono::DateTime;
@@ -15,10 +16,10 @@ use event_log::sequence::Sequence;
 use event_log::stream::StreamSettings;
 use serde::Serialize;
 use serde_json::value::RawValue;
+use tokio::process::Command;
 
 use crate::batch::batch_spool::EncodedBatch;
 use crate::load::args::LoadArgs;
-use crate::load::projector_program::ProjectorProgram;
 
 /// Effect of a run on the figures that the API serves, with the command that prints it.
 #[derive(Debug, Clone, Default, Serialize)]
@@ -158,6 +159,40 @@ impl Drop for CandidateFile {
             // An unfinished file has its temporary name, a finished one its final name.
             let _ = std::fs::remove_file(path);
         }
+    }
+}
+
+/// Environment variables with the database URL of the projector.
+const DATABASES: [&str; 2] = ["PROJECTOR_DATABASE_URL", "DATABASE_URL"];
+
+/// Program `projector` that has a database URL.
+pub(crate) struct ProjectorProgram(PathBuf);
+
+impl ProjectorProgram {
+    /// Finds the program; `None` without it, or without a database URL.
+    pub(crate) fn find() -> Option<Self> {
+        #[expect(clippy::disallowed_methods, reason = "the variables belong to the projector, not to ingest")]
+        let is_set = |name: &str| std::env::var_os(name).is_some_and(|url| !url.is_empty());
+        if !DATABASES.into_iter().any(is_set) {
+            return None;
+        }
+        let program = std::env::current_exe().ok()?.with_file_name("projector");
+        program.is_file().then_some(Self(program))
+    }
+
+    /// Runs a command with the connection to the log. Ends the program and fails after `limit`.
+    pub(crate) async fn run(
+        &self,
+        arguments: &[&str],
+        settings: &StreamSettings,
+        limit: Duration,
+    ) -> io::Result<Output> {
+        let mut command = Command::new(&self.0);
+        command.args(arguments);
+        command.args(["--nats-url", &settings.nats_url, "--nats-stream", &settings.nats_stream]);
+        command.args(["--nats-subject-prefix", &settings.nats_subject_prefix]);
+        command.stdin(Stdio::null()).kill_on_drop(true);
+        tokio::time::timeout(limit, command.output()).await?
     }
 }
 

@@ -13,10 +13,10 @@ use telemetry::process::Shutdown;
 use telemetry::report::Report;
 use telemetry::{failpoint, shorten};
 
-use crate::clock::now;
 use crate::load::args::LoadArgs;
-use crate::load::projector_program::ProjectorProgram;
+use crate::load::effect::ProjectorProgram;
 use crate::load::publication::LoadError;
+use crate::log::publisher::now;
 use crate::log::reader::Log;
 use crate::log::run_states::{Runs, encode_change};
 

@@ -19,7 +19,7 @@ use crate::load::publication::LoadError;
 use crate::load::report::LoadSummary;
 use crate::load::run::LoadRun;
 use crate::source::feed_files;
-use crate::source::standard_input::StandardInput;
+use crate::source::file_access::StandardInput;
 
 pub(crate) mod args;
 pub(crate) mod effect;
@@ -28,9 +28,7 @@ pub mod file_list;
 pub(crate) mod gate;
 pub(crate) mod input;
 pub(crate) mod lineage;
-pub(crate) mod producer;
 pub(crate) mod progress;
-mod projector_program;
 pub(crate) mod publication;
 pub mod report;
 mod row_checks;

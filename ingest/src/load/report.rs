@@ -9,10 +9,9 @@ use telemetry::counted;
 use telemetry::report::Report;
 
 use crate::batch::coverage::{DateSpan, EarlierCoverage, SymbolSummary};
-use crate::batch::load_stats::LoadStats;
+use crate::batch::load_stats::{AssumedDollars, LoadStats};
 use crate::batch::retractions::UnmatchedRetractions;
 use crate::batch::row_review::RowReview;
-use crate::batch::security_currencies::AssumedDollars;
 use crate::load::effect::LoadEffect;
 use crate::load::file_list::{FileList, FileReport, add_counts, add_examples};
 use crate::load::gate::GateResult;

@@ -4,8 +4,7 @@
 use chrono::NaiveDate;
 
 use crate::batch::coverage::EarlierCoverage;
-use crate::batch::load_stats::LoadStats;
-use crate::batch::security_currencies::{AssumedDollars, SecurityCurrencies};
+use crate::batch::load_stats::{AssumedDollars, LoadStats, SecurityCurrencies};
 use crate::load::publication::LoadError;
 use crate::load::report::LoadSummary;
 use crate::log::reader::Log;

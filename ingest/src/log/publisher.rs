@@ -9,8 +9,9 @@ use async_nats::jetstream::context::{PublishAckFuture, PublishError, PublishErro
 use async_nats::jetstream::stream::Stream;
 use backon::{BackoffBuilder, ExponentialBuilder};
 use bytes::Bytes;
+use chrono::{DateTime, Utc};
+use event_log::archive::is_storage_full;
 use event_log::record_batch::{BatchError, BatchId, Body, RecordBatch, schema_name};
-use event_log::restore::is_storage_full;
 use event_log::stream::StreamSettings;
 use event_log::write_failure::report_write_failure;
 use market::event::{Kind, RunEvent, RunManifest};
@@ -180,4 +181,9 @@ async fn deliver_with_retries(
         tokio::time::sleep(pause).await;
         attempt = publish(&context, &message).await;
     }
+}
+
+/// Current time, truncated to microseconds, the time resolution of the log.
+pub(crate) fn now() -> DateTime<Utc> {
+    DateTime::from_timestamp_micros(Utc::now().timestamp_micros()).unwrap_or_default()
 }

@@ -11,16 +11,15 @@ use async_nats::jetstream::context::PublishErrorKind;
 use async_nats::jetstream::stream::Stream;
 use bytes::Bytes;
 use chrono::{DateTime, Utc};
-use event_log::message::LogMessage;
-use event_log::record_batch::{BatchId, Body, RecordBatch};
-use event_log::stream::{LaggingReplica, find_lagging_replicas};
-use event_log::stream::{StreamSettings, stream_identity};
-use market::event::{Kind, RunEvent};
+use event_log::archive::ArchiveError;
+use event_log::message::{FetchError, LogMessage};
+use event_log::record_batch::{BatchError, BatchId, Body, RecordBatch};
+use event_log::stream::{
+    LaggingReplica, StreamError, StreamSettings, find_lagging_replicas, stream_identity,
+};
+use market::event::{Kind, RunEvent, RunIdError};
 
-mod error;
 mod scan;
-
-pub use error::LogError;
 
 use crate::log::publisher::{OutgoingMessage, PublishFailure, Publisher};
 
@@ -212,4 +211,49 @@ pub(crate) struct StoredBatches {
     pub ids: HashSet<BatchId>,
     /// Number of messages of each run in the log, by run id.
     pub messages: HashMap<String, u64>,
+}
+
+/// Errors of reading the log.
+#[expect(missing_docs, reason = "the message of each says it")]
+#[derive(Debug, thiserror::Error)]
+pub enum LogError {
+    #[error(transparent)]
+    Stream(#[from] StreamError),
+    #[error("cannot read the log: {0}")]
+    Read(#[source] async_nats::Error),
+    #[error(transparent)]
+    Fetch(#[from] FetchError),
+    #[error("cannot read message {sequence} of the log: {source}")]
+    Batch { sequence: u64, source: BatchError },
+    #[error("cannot write the log to the file: {0}")]
+    Archive(#[source] ArchiveError),
+    #[error("a task that reads the log ended unexpectedly: {0}")]
+    Task(#[source] tokio::task::JoinError),
+    #[error("the log has no message {0}")]
+    NoMessage(u64),
+    #[error(transparent)]
+    Run(#[from] RunIdError),
+}
+
+impl LogError {
+    /// Exit code for this error: 2 for a message or run that does not exist, 3 for a log that cannot be used.
+    pub fn exit_code(&self) -> u8 {
+        if matches!(self, Self::NoMessage(_) | Self::Run(_)) { 2 } else { 3 }
+    }
+
+    /// True if the operation may succeed with a new connection.
+    pub(crate) fn is_transient(&self) -> bool {
+        match self {
+            Self::Read(_) | Self::Fetch(FetchError::Request { .. } | FetchError::Server { .. }) => true,
+            Self::Stream(error) => {
+                matches!(error, StreamError::Unreachable { .. } | StreamError::Unanswered { .. })
+            }
+            _ => false,
+        }
+    }
+
+    /// True if the server is reachable, but the log does not exist.
+    pub fn is_absence(&self) -> bool {
+        matches!(self, Self::Stream(StreamError::Absent { .. }))
+    }
 }

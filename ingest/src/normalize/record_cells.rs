@@ -11,10 +11,8 @@ use market::reference::{Country, Exchange, Sector};
 use market::symbol::Symbol;
 use rust_decimal::Decimal;
 
-use super::cell_text::is_absent_value;
-use super::date::{invalid_date, parse_day, parse_time};
-use super::exchange_zone::ExchangeZone;
-use super::row_error::{RowError, parse_currency, parse_symbol};
+use super::date::{ExchangeZone, invalid_date, parse_day, parse_time};
+use super::row_error::{RowError, is_absent_value, parse_currency, parse_symbol};
 
 /// Cells of one record, by column name.
 pub(crate) struct RecordCells<'a> {

@@ -11,7 +11,7 @@ use telemetry::listener::MetricsSettings;
 
 use crate::load::publication::LoadError;
 use crate::log::reader::LogError;
-use crate::source::folder_handle::{Links, read_small_text};
+use crate::source::file_access::{Links, read_small_text};
 use telemetry::command_line::parse_duration;
 
 /// Fetches data from vendors' HTTP APIs and object stores, and loads it.

@@ -14,7 +14,7 @@ use market::event::Bookmark;
 use serde::{Deserialize, Serialize};
 
 use super::plan::PlannedRequest;
-use crate::source::folder_handle::FolderHandle;
+use crate::source::file_access::FolderHandle;
 
 /// Name of the batch's folder, in the folder of its connector.
 const BATCH: &str = "batch";

@@ -14,11 +14,11 @@ use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 
 use super::args::{PullError, parse_symbols};
-use super::budget::CallBudget;
 use super::credential::CredentialSpec;
+use super::state_log::CallBudget;
 use crate::load::event_sender::FetchedDataset;
 use crate::load::{LoadArgs, parse_source_name};
-use crate::source::folder_handle::{Links, read_small_text};
+use crate::source::file_access::{Links, read_small_text};
 
 /// Shipped manifests, by name.
 pub(super) const SHIPPED: [(&str, &str); 6] = [

@@ -12,11 +12,10 @@ use market::symbol::Symbol;
 use telemetry::{Shutdown, outln};
 
 use crate::log::reader::Log;
-use crate::source::folder_handle::FolderHandle;
+use crate::source::file_access::FolderHandle;
 
 mod args;
 mod batch;
-mod budget;
 mod client;
 mod connector;
 mod credential;
@@ -100,7 +99,7 @@ async fn report_dry_run(
 ) -> Result<u8, PullError> {
     for connector in connectors {
         let bookmarks = match Log::open_existing(settings).await {
-            Ok(log) => StateLog::open(log, connector).await?.bookmarks().clone(),
+            Ok(log) => StateLog::open(log, &connector.name, connector.source()).await?.bookmarks().clone(),
             Err(error) => {
                 tracing::warn!(%error, "cannot read the bookmarks: planning without them");
                 BTreeMap::new()
@@ -158,7 +157,8 @@ impl ConnectorRun<'_> {
         let lock = folder.try_lock(".lock").map_err(in_folder)?;
         let _lock = lock.ok_or_else(|| PullError::Locked { folder: path.clone() })?;
         let symbols = symbols_to_fetch(args, connector)?;
-        let state_log = StateLog::open(Log::open(settings).await?, connector).await?;
+        let state_log =
+            StateLog::open(Log::open(settings).await?, &connector.name, connector.source()).await?;
         let http =
             HttpClient::new(args, connector, credential).map_err(|reason| connector.unusable(reason))?;
         let client = VendorClient { args, connector, shutdown, state_log, http, calls: 0 };

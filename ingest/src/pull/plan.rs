@@ -11,8 +11,7 @@ use market::symbol::Symbol;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use reqwest::Url;
 
-use super::args::PullArgs;
-use super::args::PullError;
+use super::args::{PullArgs, PullError};
 use super::connector::{Connector, RequestTemplate};
 
 /// Number of days to fetch for a request without a bookmark, if no first day is configured.

@@ -22,10 +22,10 @@ use super::http_client::VendorResponse;
 use super::paging;
 use super::plan::{NotFoundMeaning, PlannedRequest, SyncScope, newest_day, plan_requests, select_templates};
 use super::report::{FailedItem, MAX_REASON_CHARS, PullReport};
-use crate::clock::now;
 use crate::load::load;
 use crate::load::publication::LoadError;
-use crate::source::folder_handle::FolderHandle;
+use crate::log::publisher::now;
+use crate::source::file_access::FolderHandle;
 
 /// Maximum number of pages of one response.
 const MAX_PAGES: usize = 10_000;

@@ -9,8 +9,9 @@ use market::event::Reject;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::format::canonical::kind_layout::{EXPORT_FIELDS, FILE_FIELD, ID_FIELD, REASON_FIELD};
-use crate::format::canonical::kind_of_file_name;
+use crate::format::canonical::kind_layout::{
+    EXPORT_FIELDS, FILE_FIELD, ID_FIELD, REASON_FIELD, kind_of_file_name,
+};
 use crate::format::find_repeated_member;
 use crate::log::reader::LogError;
 use crate::log::run_states::Runs;

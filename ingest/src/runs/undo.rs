@@ -9,9 +9,8 @@ use serde::Serialize;
 use telemetry::counted;
 use telemetry::report::Report;
 
-use crate::clock::now;
-use crate::load::publication::LoadError;
-use crate::load::publication::publish_change;
+use crate::load::publication::{LoadError, publish_change};
+use crate::log::publisher::now;
 use crate::log::reader::Log;
 use crate::log::run_states::Runs;
 

@@ -7,8 +7,7 @@ use std::collections::{HashMap, HashSet};
 
 use clap::Args;
 use event_log::record_batch::batch_ids_of_run;
-use event_log::stream::LaggingReplica;
-use event_log::stream::{COPY_HINT, StreamSettings, is_compressed};
+use event_log::stream::{COPY_HINT, LaggingReplica, StreamSettings, is_compressed};
 use market::event::{Kind, RunManifest, RunState, RunVisibility};
 use serde::Serialize;
 use telemetry::report::Report;

@@ -10,8 +10,8 @@ use std::sync::Arc;
 use rustix::fs::FileType;
 use telemetry::escape_controls;
 
-use crate::source::folder_handle::{FileLocation, FolderEntry, FolderHandle};
-use crate::source::standard_input::{self, StandardInput};
+use crate::source::file_access::{FileLocation, FolderEntry, FolderHandle};
+use crate::source::file_access::{StandardInput, is_standard_input};
 use crate::source::zip_archive::ZipDirectory;
 
 /// Maximum number of files and names that a message, a manifest or a report lists. Further ones are counted.
@@ -129,7 +129,7 @@ pub(crate) fn find_feed_files(
 ) -> FoundFiles {
     let mut found = FoundFiles::default();
     for path in paths {
-        if let Some(input) = standard_input.filter(|_| standard_input::is_standard_input(path)) {
+        if let Some(input) = standard_input.filter(|_| is_standard_input(path)) {
             add(input.path.to_path_buf().into(), input.label.clone(), true, &mut found);
             continue;
         }

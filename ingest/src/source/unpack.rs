@@ -13,7 +13,7 @@ use std::time::Instant;
 use encoding_rs::{Decoder, Encoding, UTF_16BE, UTF_16LE};
 
 use crate::source::feed_files::{FeedFile, Packing};
-use crate::source::folder_handle::FileLocation;
+use crate::source::file_access::FileLocation;
 use crate::source::parquet_table;
 use crate::source::zip_archive::{ArchiveBudget, MAX_RATIO, exceeds_ratio};
 

@@ -15,7 +15,7 @@ use std::time::Duration;
 use zip::ZipArchive;
 use zip::result::{ZipError, ZipResult};
 
-use super::folder_handle::FileLocation;
+use super::file_access::FileLocation;
 
 /// Central directory of an archive. Clones share the directory, and each clone has its own reader.
 #[derive(Debug, Clone)]

@@ -17,12 +17,10 @@ use crate::load::{LoadArgs, load, parse_source_name};
 use crate::metrics::IngestMetrics;
 use telemetry::command_line::parse_duration;
 
-mod moved_files;
-mod pending_files;
+mod arrived_files;
 mod watched_folder;
 
-use moved_files::MovedFiles;
-use pending_files::{EntryState, PendingFiles};
+use arrived_files::{EntryState, MovedFiles, PendingFiles};
 pub use watched_folder::WatchError;
 use watched_folder::{DONE, REFUSED, WatchedFolder};
 

@@ -10,9 +10,8 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::moved_files::{MovedFile, MovedFiles};
-use super::pending_files::EntryState;
-use crate::source::folder_handle::FolderHandle;
+use super::arrived_files::{EntryState, MovedFile, MovedFiles};
+use crate::source::file_access::FolderHandle;
 
 /// Name of the lock file. The process that watches the folder locks this file.
 const LOCK: &str = ".ingest-watch.lock";

@@ -5,21 +5,19 @@ use market::event::Kind;
 
 use super::file_format::{FeedReadError, FileFormat, FileLayout, VendorFile};
 use super::file_head::FileHead;
-use super::file_records::HeaderedTable;
-use super::file_records::read_objects;
+use super::file_records::{HeaderedTable, read_objects};
 use crate::batch::row_accumulator::RowAccumulator;
 use crate::normalize::RowError;
 use crate::source::csv_reader::{CsvRecord, LineReader};
 use crate::source::feed_files::{Encoding, FeedFile};
 
-pub(crate) mod column_list;
 pub(crate) mod kind_layout;
 mod price_rows;
 mod record_builder;
 mod row_conversion;
 
-use kind_layout::KindLayout;
-pub(super) use record_builder::{RecordBuilder, fields};
+use kind_layout::{KindLayout, kind_of};
+pub(super) use record_builder::{RecordBuilder, fields, parse_ratio};
 
 /// Recognizes a canonical file: CSV by name and columns, JSON by its first record.
 pub(super) fn detect(file: &FeedFile, head: &FileHead) -> Option<Result<FileFormat, String>> {
@@ -71,31 +69,6 @@ pub(super) fn expectation(head: &FileHead) -> &'static str {
         Encoding::Ndjson | Encoding::Json => {
             "give every record a kind, or name the file by its kind (prices.ndjson) and give each record the members of that kind"
         }
-    }
-}
-
-/// Kind of the rows in a file, from the file name: `price` for `prices-2024.csv.gz`. A folder before the name is
-/// ignored.
-pub(crate) fn kind_of_file_name(file_name: &str) -> Option<Kind> {
-    kind_of(file_name.rsplit(['/', '\\']).next().unwrap_or(file_name))
-}
-
-/// Kind in a file name: the part before the first `.` or `-`, in singular or plural.
-fn kind_of(stem: &str) -> Option<Kind> {
-    let name = stem.split(['.', '-']).next().unwrap_or(stem).to_ascii_lowercase();
-    kind_layout::ALL.iter().map(|layout| layout.kind).find(|kind| {
-        let word = kind.as_str();
-        name == word || name == plural_of(*kind) || name == word.trim_end_matches('s')
-    })
-}
-
-/// Name of a file with rows of a kind, such as `prices`.
-fn plural_of(kind: Kind) -> String {
-    let word = kind.as_str();
-    match word.strip_suffix('y') {
-        Some(stem) => format!("{stem}ies"),
-        None if word.ends_with('s') => word.to_owned(),
-        None => format!("{word}s"),
     }
 }
 
@@ -170,30 +143,4 @@ fn read_records(
         }
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::kind_of;
-
-    #[test]
-    fn names_say_kinds() {
-        for (stem, kind) in [
-            ("prices", "price"),
-            ("price-2024", "price"),
-            ("Dividends.us", "dividend"),
-            ("securities", "security"),
-            ("etfs", "etf"),
-            ("fundamentals", "fundamentals"),
-            ("fundamental-x", "fundamentals"),
-            ("holdings-spy", "holding"),
-            ("sessions", "session"),
-            ("splits", "split"),
-        ] {
-            assert_eq!(kind_of(stem).map(market::event::Kind::as_str), Some(kind), "{stem}");
-        }
-        for stem in ["AAPL", "runs", "rejects", "pricelist", ""] {
-            assert_eq!(kind_of(stem), None, "{stem}");
-        }
-    }
 }

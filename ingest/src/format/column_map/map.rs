@@ -13,14 +13,13 @@ use market::symbol::Symbol;
 use rust_decimal::Decimal;
 
 use super::cell_format;
-use super::cell_format::DateFormat;
-use super::cell_format::NumberFormat;
+use super::cell_format::{DateFormat, NumberFormat};
 use super::map_definition::ColumnLocation;
 use super::name_pattern::ColumnNamePattern;
 use crate::format::canonical::kind_layout::{CanonicalColumnType, KindLayout, canonical_column_type};
 use crate::format::column_map::name_pattern::SymbolPattern;
 use crate::normalize::{ExchangeZone, RowError, abbreviate, is_absent_value};
-use crate::source::folder_handle::{Links, read_small_text};
+use crate::source::file_access::{Links, read_small_text};
 
 /// Column with the ratio of new to old shares in a split, such as `4:1` or `4.0`.
 pub(super) const RATIO: &str = "ratio";

@@ -26,18 +26,15 @@ pub(super) mod map;
 mod map_definition;
 mod mapped_row;
 pub(super) mod name_pattern;
-mod row_owner;
 mod validation;
 
 pub(crate) use cell_format::date_parser;
 pub(crate) use column_plan::factor_in_name;
 use column_plan::{ColumnPlan, PlannedRow};
-pub use map::ColumnMap;
 pub(super) use map::find_shipped_map;
-pub use map::{MapFile, SHIPPED};
+pub use map::{ColumnMap, MapFile, SHIPPED};
 pub use map_definition::MapError;
-use mapped_row::{RowValues, accept, constants, push, read_json, without_value};
-use row_owner::{RowOwner, symbol_of_file};
+use mapped_row::{RowOwner, RowValues, accept, constants, push, read_json, symbol_of_file, without_value};
 
 /// Reason why a row of a wide table is skipped.
 const EMPTY_CELLS: &str = "all cells are empty";

@@ -9,8 +9,7 @@ use market::metrics::currency::Currency;
 use rust_decimal::Decimal;
 use toml::Spanned;
 
-use super::cell_format::NumberFormat;
-use super::cell_format::{self, DateFormat};
+use super::cell_format::{self, DateFormat, NumberFormat};
 use super::map::{CURRENCY, ColumnMap, DIRECTION, RATIO, RowSelection, WideNames};
 use super::map_definition::{ColumnLocation, MapDefinition, MapError, OneOrMore, ScaleFactor};
 use super::name_pattern::ColumnNamePattern;

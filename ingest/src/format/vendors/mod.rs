@@ -17,13 +17,10 @@ use crate::source::csv_reader::{CsvReader, CsvRecord};
 use crate::source::feed_files::Encoding;
 
 pub(crate) mod alphavantage;
-pub(crate) mod ecb;
 pub(crate) mod eodhd;
 pub(crate) mod ishares;
-pub(crate) mod listings;
 pub(crate) mod massive;
 pub(crate) mod raw_prices;
+pub(crate) mod reference_tables;
 pub(crate) mod sec;
-pub(crate) mod sp500;
-pub(crate) mod tiingo;
 pub(crate) mod yahoo;
