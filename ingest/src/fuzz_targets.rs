@@ -2,14 +2,14 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::mpsc::sync_channel;
 
-use chrono::{DateTime, NaiveDate};
+use chrono::NaiveDate;
 use clap::ValueEnum;
 use market::symbol::Symbol;
 
-use crate::batch::row_accumulator::{RowAccumulator, RowChunk};
+use crate::batch::row_accumulator::RowChunk;
 use crate::format::{ColumnMap, FileFormat, FileHead, FormatChoice, ReaderOptions};
+use crate::infer::collect_rows;
 use crate::source::csv_reader::{CsvReader, LineReader};
 use crate::source::feed_files::{Encoding, FeedFile, Packing};
 
@@ -71,18 +71,9 @@ fn parse_with(options: ReaderOptions, (label, encoding): (&str, Encoding), bytes
     };
     let Ok(head) = FileHead::read(&file, &mut &*bytes) else { return };
     let Ok(format) = FileFormat::detect(&file, &head, &options) else { return };
-    let (sender, pieces) = sync_channel(1);
-    let mut rows = RowAccumulator::new(label, DateTime::UNIX_EPOCH, options.today, sender, sync_channel(0).1);
-    std::thread::scope(|scope| {
-        // Another thread receives the chunks, because the accumulator blocks while the channel is full.
-        scope.spawn(move || {
-            for piece in pieces {
-                if let RowChunk::Prices(batch, symbols) = piece {
-                    drop(batch.cut_into_record_batches(&symbols));
-                }
-            }
-        });
-        let _ = format.read(&mut &*bytes, &options, &mut rows);
-        rows.finish()
-    });
+    for piece in collect_rows(&format, label, bytes, &options).2 {
+        if let RowChunk::Prices(batch, symbols) = piece {
+            drop(batch.cut_into_record_batches(&symbols));
+        }
+    }
 }

@@ -14,9 +14,10 @@ use telemetry::report::Report;
 use telemetry::table::{Column, Table};
 use telemetry::{counted, out};
 
+use crate::batch::load_stats::LoadStats;
 use crate::batch::reviewed_rows::ReviewedRows;
 use crate::batch::row_accumulator::{RowAccumulator, RowChunk};
-use crate::format::{ColumnMap, FileFormat, FileHead, ReaderOptions, SHIPPED};
+use crate::format::{ColumnMap, FeedReadError, FileFormat, FileHead, ReaderOptions, SHIPPED};
 use crate::normalize::abbreviate;
 use crate::source::feed_files::{self, FeedFile};
 use crate::source::unpack;
@@ -156,19 +157,8 @@ fn first_rows(file: &FeedFile, bytes: &[u8], map: &str, symbol: Option<Symbol>) 
     let options = reader_options(Some(Arc::new(map)), symbol);
     let head = FileHead::read(file, &mut &*bytes).map_err(|error| error.to_string())?;
     let format = FileFormat::detect(file, &head, &options)?;
-    let (sender, pieces) = sync_channel(64);
-    let mut rows =
-        RowAccumulator::new(&file.label, DateTime::UNIX_EPOCH, options.today, sender, sync_channel(0).1);
-    // A second thread receives the chunks while this thread reads the file. Otherwise `rows`, which sends the chunks,
-    // would block when the channel is full.
-    let (read, stats, pieces) = std::thread::scope(|scope| {
-        let collector = scope.spawn(move || pieces.into_iter().collect::<Vec<RowChunk>>());
-        let read = format.read(&mut &*bytes, &options, &mut rows);
-        let (stats, _) = rows.finish();
-        (read, stats, collector.join())
-    });
+    let (read, stats, pieces) = collect_rows(&format, &file.label, bytes, &options);
     read.map_err(|error| error.to_string())?;
-    let pieces = pieces.map_err(|_| "cannot collect the rows: a thread panicked")?;
     let mut lines = String::new();
     let mut reviewed = ReviewedRows::default();
     for piece in pieces {
@@ -203,6 +193,25 @@ fn first_rows(file: &FeedFile, bytes: &[u8], map: &str, symbol: Option<Symbol>) 
     reviewed.review("file", options.today).add_to(&mut review);
     review.to_string().lines().for_each(|line| lines.push_str(&format!("# {line}\n")));
     Ok(lines)
+}
+
+/// Reads a file in memory. Returns the result, the statistics and all chunks of rows.
+pub(crate) fn collect_rows(
+    format: &FileFormat,
+    label: &str,
+    mut bytes: &[u8],
+    options: &ReaderOptions,
+) -> (Result<(), FeedReadError>, LoadStats, Vec<RowChunk>) {
+    let (sender, pieces) = sync_channel(64);
+    let mut rows = RowAccumulator::new(label, DateTime::UNIX_EPOCH, options.today, sender, sync_channel(0).1);
+    // A second thread receives the chunks while this thread reads the file. Otherwise `rows`, which sends the chunks,
+    // would block when the channel is full.
+    std::thread::scope(|scope| {
+        let collector = scope.spawn(move || pieces.into_iter().collect::<Vec<RowChunk>>());
+        let read = format.read(&mut bytes, options, &mut rows);
+        let (stats, _) = rows.finish();
+        (read, stats, collector.join().unwrap_or_default())
+    })
 }
 
 /// Removes the fields `action`, `observed_at` and `revision` from the JSON of a row. They need not be printed, because
