@@ -16,6 +16,7 @@ use event_log::sequence::Sequence;
 use event_log::stream::StreamSettings;
 use serde::Serialize;
 use serde_json::value::RawValue;
+use tempfile::TempDir;
 use tokio::process::Command;
 
 use crate::batch::batch_spool::EncodedBatch;
@@ -99,10 +100,11 @@ async fn ask_projector(report: [&str; 2], args: &LoadArgs, settings: &StreamSett
 /// Maximum number of rows. The projector holds the rows of a candidate in memory.
 const MAX_ROWS: u64 = 2_000_000;
 
-/// Candidate file in the folder for temporary files. It is deleted when the value is dropped.
+/// Candidate file in a temporary folder, which is deleted when the value is dropped.
 pub(crate) struct CandidateFile {
     archive: Option<ArchiveWriter>,
     path: PathBuf,
+    _folder: TempDir,
     source: String,
     run: String,
     rows: u64,
@@ -111,11 +113,14 @@ pub(crate) struct CandidateFile {
 
 impl CandidateFile {
     pub(crate) fn create(source: &str, run: &str) -> Result<Self, ArchiveError> {
-        let name = format!("dividend-data-service-{}-{run}.candidate", std::process::id());
-        let path = std::env::temp_dir().join(name);
+        let path = std::env::temp_dir().display().to_string();
+        let folder = tempfile::Builder::new().prefix("dividend-data-service-").tempdir();
+        let folder = folder.map_err(|source| ArchiveError::File { path, source })?;
+        let path = folder.path().join("dry-run.candidate");
         Ok(Self {
             archive: Some(ArchiveWriter::create(&path, String::new())?),
             path,
+            _folder: folder,
             source: source.to_owned(),
             run: run.to_owned(),
             rows: 0,
@@ -150,15 +155,6 @@ impl CandidateFile {
         let Some(archive) = self.archive.take().filter(|_| self.rows <= MAX_ROWS) else { return Ok(None) };
         archive.finish()?;
         Ok(Some(&self.path))
-    }
-}
-
-impl Drop for CandidateFile {
-    fn drop(&mut self) {
-        for path in [self.path.clone(), self.path.with_extension("partial")] {
-            // An unfinished file has its temporary name, a finished one its final name.
-            let _ = std::fs::remove_file(path);
-        }
     }
 }
 
