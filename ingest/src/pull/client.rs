@@ -10,9 +10,9 @@ use market::event::Bookmark;
 use reqwest::Url;
 use telemetry::{Shutdown, failpoint};
 
-use super::args::{PullArgs, PullError};
+use super::args::PullError;
 use super::batch::PageFile;
-use super::connector::{Connector, RequestTemplate};
+use super::connector::RequestTemplate;
 use super::http_client::{CallError, HttpClient, VendorResponse};
 use super::state_log::StateLog;
 
@@ -21,8 +21,6 @@ const MAX_REDIRECTS: u32 = 5;
 
 /// HTTP client that sends the requests of a connector. It keeps to the call budget of the vendor.
 pub(super) struct VendorClient<'a> {
-    pub args: &'a PullArgs,
-    pub connector: &'a Connector,
     pub shutdown: &'a Shutdown,
     pub state_log: StateLog<'a>,
     pub http: HttpClient<'a>,
@@ -82,14 +80,14 @@ impl VendorClient<'_> {
             };
             let pause = retry_pause(attempts, wait.flatten());
             attempts += 1;
-            if attempts >= MAX_ATTEMPTS || pause > self.args.patience {
+            if attempts >= MAX_ATTEMPTS || pause > self.http.args.patience {
                 return Err(match wait {
                     Some(_) => RequestError::Stop { reason, wait: Some(pause) },
                     None => RequestError::NoResponse(reason),
                 });
             }
             tracing::info!(
-                connector = self.connector.name,
+                connector = self.http.connector.name,
                 reason,
                 pause_s = pause.as_secs(),
                 "retrying a call"
@@ -101,12 +99,12 @@ impl VendorClient<'_> {
     /// Charges the calls of a request to the budget, and waits until the budget allows them. If this wait would be too
     /// long, fails with [`RequestError::Stop`].
     async fn charge_request(&mut self, template: &RequestTemplate) -> Result<(), RequestError> {
-        let budgets = &self.connector.budgets;
+        let budgets = &self.http.connector.budgets;
         while !budgets.is_empty()
             && let Some(moment) = self.state_log.charge_calls(budgets, template.cost).await?
         {
             let wait = (moment - Utc::now()).to_std().unwrap_or_default();
-            if wait > self.args.patience {
+            if wait > self.http.args.patience {
                 let budgets: Vec<String> = budgets
                     .iter()
                     .map(|budget| format!("{} a {}", budget.calls, budget.per.as_str()))
@@ -119,7 +117,7 @@ impl VendorClient<'_> {
                 return Err(RequestError::Stop { reason, wait: Some(wait) });
             }
             tracing::info!(
-                connector = self.connector.name,
+                connector = self.http.connector.name,
                 wait_s = wait.as_secs() + 1,
                 "waiting: the call budget is used up"
             );

@@ -40,8 +40,8 @@ const MIN_BYTES_PER_SECOND: u64 = 1024;
 
 /// HTTP client of a connector.
 pub(super) struct HttpClient<'a> {
-    args: &'a PullArgs,
-    connector: &'a Connector,
+    pub args: &'a PullArgs,
+    pub connector: &'a Connector,
     credential: &'a Credential,
     client: Client,
     /// Client for hosts that the manifest does not name. It connects to public addresses only.

@@ -161,7 +161,7 @@ impl ConnectorRun<'_> {
             StateLog::open(Log::open(settings).await?, &connector.name, connector.source()).await?;
         let http =
             HttpClient::new(args, connector, credential).map_err(|reason| connector.unusable(reason))?;
-        let client = VendorClient { args, connector, shutdown, state_log, http, calls: 0 };
+        let client = VendorClient { shutdown, state_log, http, calls: 0 };
         let pulled = PullReport::new(connector);
         SyncRun { client, symbols: &symbols, settings, folder, pulled }.run().await
     }

@@ -49,16 +49,16 @@ impl SyncRun<'_> {
             self.load_batch(batch).await?;
         }
         let bookmarks = self.client.state_log.bookmarks().clone();
-        let schedule = self.client.connector.schedule.as_ref().filter(|_| !self.client.args.once);
+        let schedule = self.client.http.connector.schedule.as_ref().filter(|_| !self.client.http.args.once);
         let scope = SyncScope {
             symbols: self.symbols,
-            since: self.client.args.since,
-            today: self.client.args.today.unwrap_or_else(|| newest_day(Utc::now())),
+            since: self.client.http.args.since,
+            today: self.client.http.args.today.unwrap_or_else(|| newest_day(Utc::now())),
             bookmarks: &bookmarks,
             fresh_since: schedule.and_then(|schedule| schedule.last_until(Utc::now())),
         };
-        for template in select_templates(self.client.args, self.client.connector)? {
-            let requests = plan_requests(self.client.connector, template, &scope)?;
+        for template in select_templates(self.client.http.args, self.client.http.connector)? {
+            let requests = plan_requests(self.client.http.connector, template, &scope)?;
             self.pulled.requests += requests.len();
             if self.pulled.stopped.is_some() {
                 self.pulled.left += requests.len();
@@ -111,7 +111,7 @@ impl SyncRun<'_> {
 
     fn create_batch(&self, template: &RequestTemplate) -> Result<ResponseBatch, PullError> {
         let mut options = vec!["--observed-at".to_owned(), now().to_rfc3339()];
-        if let Some(today) = self.client.args.today {
+        if let Some(today) = self.client.http.args.today {
             options.extend(["--today".to_owned(), today.to_string()]);
         }
         if template.has_placeholder("symbol") {
@@ -277,12 +277,12 @@ impl SyncRun<'_> {
         part: BatchPart,
     ) -> Result<BTreeMap<String, String>, PullError> {
         let folder = batch.files_folder(part);
-        let connector = self.client.connector;
+        let connector = self.client.http.connector;
         let args = connector.load_args(&folder.display().to_string(), &batch.load_options(part));
         let mut args =
             args.map_err(|source| PullError::Options { connector: connector.name.clone(), source })?;
         let opened = batch.open_files_folder(part).map_err(self.in_folder())?;
-        args.gate |= self.client.args.gate;
+        args.gate |= self.client.http.args.gate;
         args.fetched_from = connector.dataset(&batch.notes.request);
         (args.paths, args.folder) = (vec![folder], Some(Arc::new(opened)));
         let responses = batch.notes.responses.iter().filter(|response| response.part() == part);
