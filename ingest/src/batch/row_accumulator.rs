@@ -106,8 +106,8 @@ pending_kinds! {
     add_split, splits: Split, Split, Splits;
     add_fundamentals, fundamentals: Fundamentals, Fundamentals, Fundamentals;
     add_etf, etfs: Etf, Etf, Etfs;
-    add_checked_fx_rate, fx_rates: FxRate, Fx, FxRates;
-    add_checked_session, sessions: MarketSession, Session, Sessions;
+    add_fx_rate, fx_rates: FxRate, Fx, FxRates;
+    add_session, sessions: MarketSession, Session, Sessions;
 }
 
 impl RowAccumulator {
@@ -204,20 +204,6 @@ impl RowAccumulator {
         }
         self.same_day.set_siblings(&mut row, type_text);
         self.add_paired_dividend(row, bytes);
-    }
-
-    /// Adds an exchange rate. Fails if its date is later than tomorrow.
-    pub(crate) fn add_fx_rate(&mut self, row: EventRow<FxRate>, bytes: usize) -> Result<(), RowError> {
-        self.check_not_future("date", row.record.date)?;
-        self.add_checked_fx_rate(row, bytes);
-        Ok(())
-    }
-
-    /// Adds a session of the exchange. Fails if its date is later than tomorrow.
-    pub(crate) fn add_session(&mut self, row: EventRow<MarketSession>, bytes: usize) -> Result<(), RowError> {
-        self.check_not_future("date", row.record.date)?;
-        self.add_checked_session(row, bytes);
-        Ok(())
     }
 
     /// Adds a holding of a fund. A row without a holding retracts all holdings of the fund and date.

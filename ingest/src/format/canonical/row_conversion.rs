@@ -60,13 +60,16 @@ pub(super) fn convert_record(
         Kind::Fundamentals => rows.add_fundamentals(provenance.with_record(fundamentals(cells)?), bytes),
         Kind::Etf => rows.add_etf(provenance.with_record(etf(cells)?), bytes),
         Kind::Holding => accept_holding(cells, provenance, rows)?,
-        Kind::Fx => rows.add_fx_rate(provenance.with_record(fx_rate(cells, retracted)?), bytes)?,
+        Kind::Fx => {
+            let rate = fx_rate(cells, retracted)?;
+            rows.check_not_future("date", rate.date)?;
+            rows.add_fx_rate(provenance.with_record(rate), bytes);
+        }
         Kind::Session => {
             let date = parse_session_date("date", cells.required_text("date")?.as_bytes(), rows.zone())?;
-            rows.add_session(
-                provenance.with_record(MarketSession { date, note: cells.owned_text("note") }),
-                bytes,
-            )?;
+            rows.check_not_future("date", date)?;
+            let note = cells.owned_text("note");
+            rows.add_session(provenance.with_record(MarketSession { date, note }), bytes);
         }
         Kind::Price | Kind::Decision | Kind::Evidence | Kind::Reject | Kind::Run => {}
     }
