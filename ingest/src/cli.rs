@@ -8,8 +8,8 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::{Parser, Subcommand};
-use event_log::archive::ArchiveError;
 use event_log::stream::StreamSettings;
+use market::event::RunVisibility;
 use telemetry::command_line::HiddenOptions;
 use telemetry::listener::{MetricsSettings, parse_listen_address};
 use telemetry::report::{print_json, print_result};
@@ -25,10 +25,10 @@ use crate::log::reader::LogError;
 use crate::metrics::IngestMetrics;
 use crate::pull::{PullArgs, PullError, PullReport, pull};
 use crate::rejects::{RejectsArgs, RejectsError, list_rejects};
-use crate::runs::archive::{ExportLogArgs, ImportLogArgs, LogCopyError, LogCopyReport};
+use crate::runs::archive::{ExportLogArgs, ImportLogArgs, LogCopyReport};
 use crate::runs::freshness::{FreshnessArgs, check_freshness};
 use crate::runs::inspect::{self, RunsArgs, ShowArgs};
-use crate::runs::undo::{ChangeArgs, ChangeReport, release_run, undo_run};
+use crate::runs::undo::{ChangeArgs, ChangeReport, change_run};
 use crate::runs::verify::{ResumeArgs, VerifyArgs, VerifyReport};
 use crate::runs::{archive, verify};
 use crate::watch::{WatchArgs, WatchError, watch_folder};
@@ -129,16 +129,6 @@ exit_codes! {
     WatchError: |error| 2;
     LogError: |error| error.exit_code();
     RejectsError: |error| if let RejectsError::Log(error) = &error { error.exit_code() } else { 2 };
-    LogCopyError: |error| match error {
-        LogCopyError::Log(_)
-        | LogCopyError::Archive(
-            ArchiveError::Stream(_)
-            | ArchiveError::Read(_)
-            | ArchiveError::Publish { .. }
-            | ArchiveError::Full { .. },
-        ) => 3,
-        LogCopyError::Archive(_) => 2,
-    };
 }
 
 /// Error in the setup of signal handlers, metrics or the metrics listener.
@@ -190,10 +180,12 @@ async fn run(Cli { stream, command, .. }: Cli) -> Result<u8, CommandError> {
         IngestCommand::Map(args) => print_map(&args)?,
         IngestCommand::Columns(args) => list_columns(&args),
         IngestCommand::Undo(args) => {
-            print_result(&undo_run(&args, &stream).await?, args.json, ChangeReport::report)?;
+            let changed = change_run(&args, RunVisibility::Excluded, &stream).await?;
+            print_result(&changed, args.json, ChangeReport::report)?;
         }
         IngestCommand::Release(args) => {
-            print_result(&release_run(&args, &stream).await?, args.json, ChangeReport::report)?;
+            let changed = change_run(&args, RunVisibility::Visible, &stream).await?;
+            print_result(&changed, args.json, ChangeReport::report)?;
         }
         IngestCommand::Export(args) => {
             print_result(&archive::export_log(&args, &stream).await?, args.json, LogCopyReport::report)?;

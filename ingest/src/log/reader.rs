@@ -227,6 +227,8 @@ pub enum LogError {
     Batch { sequence: u64, source: BatchError },
     #[error("cannot write the log to the file: {0}")]
     Archive(#[source] ArchiveError),
+    #[error(transparent)]
+    Copy(#[from] ArchiveError),
     #[error("a task that reads the log ended unexpectedly: {0}")]
     Task(#[source] tokio::task::JoinError),
     #[error("the log has no message {0}")]
@@ -236,9 +238,16 @@ pub enum LogError {
 }
 
 impl LogError {
-    /// Exit code for this error: 2 for a message or run that does not exist, 3 for a log that cannot be used.
+    /// Exit code for this error: 2 for a message or run that does not exist and for an unusable file of a copy, 3 for a log
+    /// that cannot be used.
     pub fn exit_code(&self) -> u8 {
-        if matches!(self, Self::NoMessage(_) | Self::Run(_)) { 2 } else { 3 }
+        match self {
+            Self::NoMessage(_) | Self::Run(_) => 2,
+            Self::Copy(
+                ArchiveError::File { .. } | ArchiveError::NotWhole { .. } | ArchiveError::Refused(_),
+            ) => 2,
+            _ => 3,
+        }
     }
 
     /// True if the operation may succeed with a new connection.

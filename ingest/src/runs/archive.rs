@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use event_log::archive::{ArchiveError, ArchiveWriter, ImportReport, import_archive};
+use event_log::archive::{ArchiveWriter, ImportReport, import_archive};
 use event_log::stream::{StreamSettings, stream_identity};
 use indicatif::ProgressBar;
 use serde::Serialize;
@@ -34,17 +34,6 @@ pub struct ImportLogArgs {
     /// Print the result as one JSON object
     #[arg(long)]
     pub json: bool,
-}
-
-/// Errors of copying the log.
-#[derive(Debug, thiserror::Error)]
-pub enum LogCopyError {
-    /// The log could not be opened or read.
-    #[error(transparent)]
-    Log(#[from] LogError),
-    /// The file could not be written or read, or its messages could not be published.
-    #[error(transparent)]
-    Archive(#[from] ArchiveError),
 }
 
 /// Result of an export or import.
@@ -82,10 +71,7 @@ impl LogCopyReport {
 }
 
 /// Writes the log to a file. The file has a temporary name until it is complete.
-pub async fn export_log(
-    args: &ExportLogArgs,
-    settings: &StreamSettings,
-) -> Result<LogCopyReport, LogCopyError> {
+pub async fn export_log(args: &ExportLogArgs, settings: &StreamSettings) -> Result<LogCopyReport, LogError> {
     let log = Log::open_existing(settings).await?;
     let identity = stream_identity(&log.stream).map_err(LogError::from)?;
     let mut archive = ArchiveWriter::create(&args.file, identity)?;
@@ -105,10 +91,7 @@ pub async fn export_log(
 }
 
 /// Imports an exported log into the stream. The stream must be empty, or contain the beginning of the exported log.
-pub async fn import_log(
-    args: &ImportLogArgs,
-    settings: &StreamSettings,
-) -> Result<LogCopyReport, LogCopyError> {
+pub async fn import_log(args: &ImportLogArgs, settings: &StreamSettings) -> Result<LogCopyReport, LogError> {
     let copied = import_archive(&args.file, settings).await?;
     Ok(LogCopyReport { copied, file: args.file.display().to_string(), is_import: true })
 }

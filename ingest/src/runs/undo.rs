@@ -77,31 +77,17 @@ impl ChangeReport {
     }
 }
 
-/// Undoes a run. If the argument is the id of an undo, releases the run of this undo.
-pub async fn undo_run(args: &ChangeArgs, settings: &StreamSettings) -> Result<ChangeReport, LoadError> {
-    let log = Log::open_existing(settings).await?;
-    let runs = Runs::read(&log).await?;
-    if let Some(run) = runs.states.run_of_change(&args.run) {
-        let change = ChangeArgs { run: run.to_owned(), ..args.clone() };
-        return change_state(&change, RunVisibility::Visible, &log, &runs).await;
-    }
-    change_state(args, RunVisibility::Excluded, &log, &runs).await
-}
-
-/// Releases a run that is held or undone.
-pub async fn release_run(args: &ChangeArgs, settings: &StreamSettings) -> Result<ChangeReport, LoadError> {
-    let log = Log::open_existing(settings).await?;
-    let runs = Runs::read(&log).await?;
-    change_state(args, RunVisibility::Visible, &log, &runs).await
-}
-
-async fn change_state(
+/// Undoes a run, or releases a run that is held or undone. The undo of an undo, by its id, releases its run.
+pub async fn change_run(
     args: &ChangeArgs,
-    new_state: RunVisibility,
-    log: &Log,
-    runs: &Runs,
+    wanted_state: RunVisibility,
+    settings: &StreamSettings,
 ) -> Result<ChangeReport, LoadError> {
-    let manifest = find_run(&args.run, runs)?;
+    let log = Log::open_existing(settings).await?;
+    let runs = &Runs::read(&log).await?;
+    let undone = runs.states.run_of_change(&args.run).filter(|_| wanted_state == RunVisibility::Excluded);
+    let new_state = if undone.is_some() { RunVisibility::Visible } else { wanted_state };
+    let manifest = find_run(undone.unwrap_or(&args.run), runs)?;
     let (run, source) = (&manifest.run, &manifest.source);
     if runs.states.state(run) == new_state {
         return Err(LoadError::Failed(already_message(run, new_state, runs)));
@@ -129,7 +115,7 @@ async fn change_state(
     if !args.dry_run {
         let (reason, operator) = (args.reason.clone(), args.operator.clone());
         let change = RunChange { run: run.clone(), new_state, reason, at: now(), operator };
-        report.undo = Some(publish_change(log, source, change).await?.to_string());
+        report.undo = Some(publish_change(&log, source, change).await?.to_string());
     }
     Ok(report)
 }
