@@ -111,6 +111,11 @@ impl FileHead {
         self.position_of(names).is_some()
     }
 
+    /// True if each of these normalized names is that of a column.
+    pub fn has_columns(&self, names: &[&str]) -> bool {
+        names.iter().all(|name| self.has_column(&[name]))
+    }
+
     /// Column with the symbol of each row. It is recognized by its name. If the name is ambiguous, the first cell must
     /// look like a ticker.
     pub(super) fn symbol_column(&self) -> Option<&str> {
@@ -153,13 +158,13 @@ impl FileHead {
     /// Probable origin of a file in an unknown format, as a hint for the user.
     pub fn guess_origin(&self) -> Option<String> {
         let dated = self.has_column(&["date", "day", "timestamp", "datetime"]);
-        let prices = dated && ["open", "high", "low", "close"].iter().all(|name| self.has_column(&[name]));
+        let prices = dated && self.has_columns(&["open", "high", "low", "close"]);
         let canonical = |names: &[&str]| {
             names.iter().all(|name| self.columns.iter().any(|column| column.eq_ignore_ascii_case(name)))
         };
         let guess = if let Some(table) = self.yfinance_multi_header_hint() {
             table
-        } else if prices && self.has_column(&["dividend"]) && self.has_column(&["split"]) {
+        } else if prices && self.has_columns(&["dividend", "split"]) {
             "a zipline csvdir file without a share basis: convert it to canonical prices, dividends and splits, or write a map for each (ingest map FILE)"
         } else if prices && self.first_row.first().is_some_and(|date| has_named_month(date)) {
             "a Google Finance prices file without symbol and share basis: read it under a map that sets both (ingest map FILE)"

@@ -31,7 +31,8 @@ pub(super) struct VendorRow<'a> {
 }
 
 impl<'a> VendorRow<'a> {
-    fn of_record(header: &'a [String], record: &CsvRecord<'a>) -> Self {
+    /// Record with the fields of a row of a table. `header` has the normalized names.
+    pub(super) fn of_record(header: &'a [String], record: &CsvRecord<'a>) -> Self {
         let cells = record.fields().map(String::from_utf8_lossy).collect();
         Self { names: Cow::Borrowed(header), cells, line: record.line, raw: record.raw }
     }

@@ -7,7 +7,6 @@ use std::borrow::Cow;
 use std::fmt;
 
 use market::event::Kind;
-use rust_decimal::Decimal;
 use rust_decimal::{Decimal, RoundingStrategy};
 
 use super::kind_layout::{EXPORT_FIELDS, KindLayout, LISTS};

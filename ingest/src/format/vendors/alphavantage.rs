@@ -7,8 +7,8 @@ use std::borrow::Cow;
 
 use super::{
     Encoding, FeedReadError, FileHead, Kind, RawJson, ReaderOptions, RecordBuilder, RowAccumulator, RowError,
-    SeriesDates, Symbol, SymbolScope, TradingDay, VendorFile, VendorFormat, VendorRow, count_row, fields,
-    parse_session_date, parse_split_shares, parse_symbol, read_documents, read_rows,
+    SeriesDates, Symbol, SymbolScope, TradingDay, VendorFile, VendorFormat, VendorRow, count_row,
+    dividend_dates, fields, parse_session_date, parse_split_shares, parse_symbol, read_documents, read_rows,
 };
 
 pub(crate) static FORMAT: VendorFormat = VendorFormat {
@@ -23,11 +23,11 @@ const DAILY: [&str; 6] = ["timestamp", "open", "high", "low", "close", "volume"]
 
 fn detect(head: &FileHead) -> Option<Result<SymbolScope, String>> {
     if head.encoding == Encoding::Csv {
-        let daily = DAILY.iter().all(|name| head.has_column(&[name]))
+        let daily = head.has_columns(&DAILY)
             && (head.columns.len() == DAILY.len() || head.has_column(&["adjustedclose"]));
         let named = head.has_column(&["symbol"]);
-        let events = head.has_column(&["exdividenddate"]) && head.has_column(&["amount"])
-            || head.has_column(&["effectivedate"]) && head.has_column(&["splitfactor"]);
+        let events = head.has_columns(&["exdividenddate", "amount"])
+            || head.has_columns(&["effectivedate", "splitfactor"]);
         return ((daily || events) && !named).then_some(Ok(SymbolScope::File));
     }
     let series = head.columns.iter().find(|name| name.contains("Time Series"));
@@ -38,12 +38,10 @@ fn detect(head: &FileHead) -> Option<Result<SymbolScope, String>> {
     }
     let record = head.record_keys();
     let has = |name: &str| record.iter().any(|key| key == name);
-    let events = head.has_column(&["symbol"])
-        && head.has_column(&["data"])
+    let events = head.has_columns(&["symbol", "data"])
         && (record.is_empty() || has("ex_dividend_date") || has("effective_date"));
-    let overview = head.has_column(&["symbol"])
-        && head.has_column(&["assettype"])
-        && head.has_column(&["latestquarter", "exdividenddate"]);
+    let overview =
+        head.has_columns(&["symbol", "assettype"]) && head.has_column(&["latestquarter", "exdividenddate"]);
     (events || overview).then_some(Ok(SymbolScope::Rows))
 }
 
@@ -128,11 +126,7 @@ fn read_row(
         .with_value("symbol", Some(symbol))
         .with_value("currency", currency)
         .with_values(fields! { row.text => amount })
-        .with_values(fields! {
-            row.date =>
-                ex_date: exdividenddate, record_date: recorddate, payment_date: paymentdate,
-                declaration_date: declarationdate,
-        })
+        .with_values(dividend_dates(row))
         .add_of_row(row, rows)
 }
 

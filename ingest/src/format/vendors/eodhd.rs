@@ -8,7 +8,7 @@ use rust_decimal::Decimal;
 
 use super::{
     Encoding, FeedReadError, FileHead, Kind, RawJson, RecordBuilder, RowAccumulator, RowError, SeriesDates,
-    Symbol, SymbolScope, VendorFile, VendorFormat, VendorRow, count_row, fields, parse_date,
+    Symbol, SymbolScope, VendorFile, VendorFormat, VendorRow, count_row, dividend_dates, fields, parse_date,
     parse_split_shares, read_documents, read_rows,
 };
 
@@ -40,8 +40,7 @@ fn detect(head: &FileHead) -> Option<Result<SymbolScope, String>> {
     // and its prices are split-adjusted.
     let adjusted = head.columns.iter().any(|column| column.eq_ignore_ascii_case("adjusted_close"));
     let prices = head.has_column(&["close"]) && adjusted;
-    let dividends = head.has_column(&["unadjustedvalue"])
-        || head.has_column(&["value"]) && head.has_column(&["currency"]);
+    let dividends = head.has_column(&["unadjustedvalue"]) || head.has_columns(&["value", "currency"]);
     let splits = head.has_column(&["split"]) && head.columns.len() <= 3;
     (prices || dividends || splits).then_some(Ok(SymbolScope::File))
 }
@@ -118,11 +117,8 @@ fn read_row(
         .with_values(
             fields! { row.text => amount: unadjustedvalue | value | dividend | dividends, type_text: period },
         )
-        .with_values(fields! {
-            row.date =>
-                ex_date: date, record_date: recorddate, payment_date: paymentdate,
-                declaration_date: declarationdate,
-        })
+        .with_values(dividend_dates(row))
+        .with_values(fields! { row.date => ex_date: date })
         .add_of_row(row, rows)
 }
 

@@ -7,7 +7,7 @@ use market::reference::Exchange;
 
 use super::{
     CsvReader, CsvRecord, Encoding, FeedReadError, FileHead, Kind, RecordBuilder, RowAccumulator, RowError,
-    SymbolScope, VendorFile, VendorFormat, is_absent_value, normalize_column_name, parse_date,
+    SymbolScope, VendorFile, VendorFormat, VendorRow, fields, normalize_column_name, parse_date,
 };
 
 pub(crate) static FORMAT: VendorFormat = VendorFormat {
@@ -48,26 +48,11 @@ struct Preamble {
     inception: Option<NaiveDate>,
 }
 
-struct HoldingColumns(Vec<String>);
-
-impl HoldingColumns {
-    /// Text of a cell; `None` for an absent value.
-    fn text(&self, record: &CsvRecord<'_>, names: &[&str]) -> Option<String> {
-        let index = self.0.iter().position(|column| names.contains(&column.as_str()))?;
-        let text = String::from_utf8_lossy(record.field(index)).trim().to_owned();
-        (!is_absent_value(text.as_bytes()) && text != "-" && text != "--").then_some(text)
-    }
-
-    fn number(&self, record: &CsvRecord<'_>, names: &[&str]) -> Option<String> {
-        self.text(record, names).map(|text| text.replace(',', ""))
-    }
-}
-
 fn read(file: VendorFile<'_>, rows: &mut RowAccumulator) -> Result<(), FeedReadError> {
     let fund = file.file_symbol()?.to_string();
     let mut records = CsvReader::new(file.source)?;
     let mut preamble = Preamble::default();
-    let mut table: Option<(HoldingColumns, String)> = None;
+    let mut table: Option<(Vec<String>, String)> = None;
     let mut ended = false;
     while let Some(record) = records.next_record()? {
         let Some((columns, as_of)) = &table else {
@@ -79,7 +64,7 @@ fn read(file: VendorFile<'_>, rows: &mut RowAccumulator) -> Result<(), FeedReadE
                     .map_err(|fault| FeedReadError::Refused(fault.message))?;
                 let names =
                     record.fields().map(|field| normalize_column_name(&String::from_utf8_lossy(field)));
-                table = Some((HoldingColumns(names.collect()), as_of.to_string()));
+                table = Some((names.collect(), as_of.to_string()));
             } else {
                 preamble.read(&record);
             }
@@ -148,37 +133,35 @@ fn fund_rows(
 }
 
 fn holding(
-    columns: &HoldingColumns,
+    columns: &[String],
     fund: &str,
     as_of: &str,
     record: &CsvRecord<'_>,
     rows: &mut RowAccumulator,
 ) -> Result<(), RowError> {
-    if record.len() != columns.0.len() {
-        let message = format_args!("{} fields where the table has {}", record.len(), columns.0.len());
+    if record.len() != columns.len() {
+        let message = format_args!("{} fields where the table has {}", record.len(), columns.len());
         return Err(RowError::new("malformed_row", message));
     }
-    let text = |names: &[&str]| columns.text(record, names);
-    let asset_class = text(&["assetclass"]);
-    let equity = asset_class.as_deref().is_none_or(|class| class == "Equity");
-    let exchange = text(&["exchange"]);
-    let home =
-        exchange.as_deref().is_none_or(|name| Exchange::find(name).is_some_and(|e| HOME.contains(&e.mic)));
+    let row = &VendorRow::of_record(columns, record);
+    let number = |names: &[&str]| row.text(names).map(|text| text.replace(',', ""));
+    let equity = row.text(&["assetclass"]).is_none_or(|class| class == "Equity");
+    let home = row
+        .text(&["exchange"])
+        .is_none_or(|name| Exchange::find(name).is_some_and(|e| HOME.contains(&e.mic)));
     RecordBuilder::new(Kind::Holding)
         .with_value("etf_symbol", Some(fund))
         .with_value("as_of", Some(as_of))
-        .with_value("name", text(&["name"]))
-        .with_value("weight", columns.number(record, &["weight"]))
-        .with_value("symbol", text(&["ticker"]).filter(|_| equity && home).map(|ticker| classed(&ticker)))
-        .with_value("asset_type", asset_class)
-        .with_value("shares", columns.number(record, &["quantity", "shares"]))
-        .with_value("market_value", columns.number(record, &["marketvalue"]))
-        .with_value("currency", text(&["currency", "marketcurrency"]))
-        .with_value("isin", text(&["isin"]))
-        .with_value("cusip", text(&["cusip"]))
-        .with_value("sector", text(&["sector"]))
-        .with_value("country", text(&["location"]))
-        .validate_into(record.line, record.raw.len(), rows)
+        .with_value("weight", number(&["weight"]))
+        .with_value("symbol", row.text(&["ticker"]).filter(|_| equity && home).map(classed))
+        .with_value("shares", number(&["quantity", "shares"]))
+        .with_value("market_value", number(&["marketvalue"]))
+        .with_values(fields! {
+            row.text =>
+                name, asset_type: assetclass, currency: currency | marketcurrency, isin, cusip, sector,
+                country: location,
+        })
+        .add_of_row(row, rows)
 }
 
 fn classed(ticker: &str) -> String {

@@ -7,7 +7,7 @@ use chrono_tz::America::New_York;
 
 use super::{
     Encoding, FeedReadError, FileHead, Kind, RecordBuilder, RowAccumulator, RowError, SeriesDates,
-    SymbolScope, VendorFile, VendorFormat, VendorRow, abbreviate, fields, read_rows,
+    SymbolScope, VendorFile, VendorFormat, VendorRow, abbreviate, dividend_dates, fields, read_rows,
 };
 
 pub(crate) static FORMAT: VendorFormat = VendorFormat {
@@ -20,9 +20,7 @@ pub(crate) static FORMAT: VendorFormat = VendorFormat {
 
 fn detect(head: &FileHead) -> Option<Result<SymbolScope, String>> {
     let found = match head.encoding {
-        Encoding::Csv => {
-            head.has_column(&["ticker"]) && head.has_column(&["windowstart"]) && head.has_column(&["close"])
-        }
+        Encoding::Csv => head.has_columns(&["ticker", "windowstart", "close"]),
         _ => {
             let record = head.record_keys();
             let has = |name: &str| record.iter().any(|key| key == name);
@@ -88,11 +86,7 @@ fn dividend<'a>(row: &'a VendorRow<'_>, currency: Option<&'a str>) -> RecordBuil
         .with_value("type", r#type)
         .with_value("type_text", type_text)
         .with_values(fields! { row.text => id, amount: cashamount, frequency })
-        .with_values(fields! {
-            row.date =>
-                ex_date: exdividenddate, record_date: recorddate, payment_date: paydate,
-                declaration_date: declarationdate,
-        })
+        .with_values(dividend_dates(row))
 }
 
 fn split<'a>(row: &'a VendorRow<'_>) -> RecordBuilder<'a> {

@@ -24,3 +24,12 @@ pub(crate) mod raw_prices;
 pub(crate) mod reference_tables;
 pub(crate) mod sec;
 pub(crate) mod yahoo;
+
+/// Dates of a dividend, with the names that most vendors give them.
+fn dividend_dates<'r>(row: &'r VendorRow<'_>) -> [(&'static str, Option<&'r str>); 4] {
+    fields! {
+        row.date =>
+            ex_date: exdividenddate | exdate, record_date: recorddate, payment_date: paymentdate | paydate,
+            declaration_date: declarationdate,
+    }
+}

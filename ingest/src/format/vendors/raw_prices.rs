@@ -5,8 +5,8 @@
 
 use super::{
     DayColumns, Encoding, FeedReadError, FileHead, HeaderedTable, Kind, RecordBuilder, RowAccumulator,
-    RowError, SeriesDates, Symbol, SymbolScope, TradingDay, VendorFile, VendorFormat, VendorRow, fields,
-    normalize_column_name, parse_session_date, read_rows,
+    RowError, SeriesDates, Symbol, SymbolScope, TradingDay, VendorFile, VendorFormat, VendorRow,
+    dividend_dates, fields, normalize_column_name, parse_session_date, read_rows,
 };
 
 const TICKER: [&str; 3] = ["ticker", "stock", "symbol"];
@@ -21,7 +21,7 @@ pub(crate) static WIKI: VendorFormat = VendorFormat {
 
 fn detect_wiki(head: &FileHead) -> Option<Result<SymbolScope, String>> {
     let needed = ["date", "close", "exdividend", "splitratio"];
-    let found = head.encoding == Encoding::Csv && needed.iter().all(|name| head.has_column(&[name]));
+    let found = head.encoding == Encoding::Csv && head.has_columns(&needed);
     found.then_some(Ok(if head.has_column(&TICKER) { SymbolScope::Rows } else { SymbolScope::File }))
 }
 
@@ -80,13 +80,11 @@ pub(crate) static TIINGO: VendorFormat = VendorFormat {
 };
 
 fn detect_tiingo(head: &FileHead) -> Option<Result<SymbolScope, String>> {
-    let prices =
-        head.has_column(&["date"]) && head.has_column(&["close"]) && head.has_column(&["divcash", "adjopen"]);
+    let prices = head.has_columns(&["date", "close"]) && head.has_column(&["divcash", "adjopen"]);
     let actions = head.has_column(&["exdate"])
         && head.has_column(&["distribution", "splitfrom"])
         && head.has_column(&["ticker"]);
-    let described =
-        head.has_column(&["exchangecode"]) && head.has_column(&["enddate"]) && head.has_column(&["ticker"]);
+    let described = head.has_columns(&["exchangecode", "enddate", "ticker"]);
     let symbol_scope = if head.has_column(&["ticker"]) { SymbolScope::Rows } else { SymbolScope::File };
     (prices || actions || described).then_some(Ok(symbol_scope))
 }
@@ -134,11 +132,7 @@ fn tiingo_dividend<'a>(row: &'a VendorRow<'_>, currency: Option<&'a str>) -> Rec
         .with_value("currency", currency)
         .with_value("frequency", frequency)
         .with_value("type_text", code)
-        .with_values(fields! {
-            row.date =>
-                ex_date: exdate, record_date: recorddate, payment_date: paymentdate,
-                declaration_date: declarationdate,
-        })
+        .with_values(dividend_dates(row))
         .with_value("action", (code == Some("c")).then_some("retract"))
 }
 

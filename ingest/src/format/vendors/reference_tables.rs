@@ -21,7 +21,7 @@ pub(crate) static ECB: VendorFormat = VendorFormat {
 };
 
 fn detect_ecb(head: &FileHead) -> Option<Result<SymbolScope, String>> {
-    let is_table = ["date", "usd", "jpy", "gbp"].iter().all(|name| head.has_column(&[name]));
+    let is_table = head.has_columns(&["date", "usd", "jpy", "gbp"]);
     (head.encoding == Encoding::Csv && is_table).then_some(Ok(SymbolScope::Rows))
 }
 
@@ -67,7 +67,7 @@ fn detect_sp500(head: &FileHead) -> Option<Result<SymbolScope, String>> {
         return None;
     }
     let constituents = head.has_column(&["gicssector"]);
-    let financials = head.has_column(&["priceearnings"]) && head.has_column(&["marketcap"]);
+    let financials = head.has_columns(&["priceearnings", "marketcap"]);
     (constituents || financials).then_some(Ok(if financials {
         SymbolScope::Dated
     } else {
@@ -129,7 +129,7 @@ const SYMBOL: [&str; 3] = ["symbol", "actsymbol", "nasdaqsymbol"];
 const NAME: [&str; 2] = ["securityname", "companyname"];
 
 fn detect_listings(head: &FileHead) -> Option<Result<SymbolScope, String>> {
-    let nasdaq = head.has_column(&["symbol"]) && head.has_column(&["securityname"]);
+    let nasdaq = head.has_columns(&["symbol", "securityname"]);
     let other = head.has_column(&["actsymbol"]) && head.has_column(&NAME);
     (head.encoding == Encoding::Csv && (nasdaq || other)).then_some(Ok(SymbolScope::Rows))
 }

@@ -45,7 +45,7 @@ fn detect(head: &FileHead) -> Option<Result<SymbolScope, String>> {
     if head.encoding != Encoding::Csv || !head.has_column(&DATE) {
         return None;
     }
-    let prices = ["open", "high", "low", "close", "volume"].iter().all(|name| head.has_column(&[name]));
+    let prices = head.has_columns(&["open", "high", "low", "close", "volume"]);
     if prices && !head.has_column(&["adjclose"]) && head.has_column(&["stocksplits"]) {
         let message = "has no Adj Close: its prices are adjusted for dividends too; download it again unadjusted (auto_adjust=False)";
         return Some(Err(message.to_owned()));
