@@ -5,7 +5,6 @@
 //! By default, a precheck reads a whole file before its first batch is published.
 
 use std::collections::BTreeSet;
-use std::io;
 use std::io::{self, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

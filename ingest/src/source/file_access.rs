@@ -9,23 +9,18 @@
 //! the rows. Standard input is therefore copied to a temporary file.
 
 use std::ffi::{OsStr, OsString};
-use std::fs::File;
 use std::fs::{self, File, TryLockError};
-use std::io;
-use std::io::Read;
 use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::FileTypeExt;
-use std::path::Path;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use market::event::Kind;
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, RenameFlags, Stat};
 use rustix::io::Errno;
-use telemetry::Shutdown;
-use telemetry::escape_controls;
+use telemetry::{Shutdown, escape_controls};
 use tempfile::TempPath;
 use tokio::sync::oneshot;
 
