@@ -66,7 +66,7 @@ async fn decimals_are_exact_and_doubles_are_their_shortest() -> Result<()> {
     // The report shows the rejected row with the numbers that were read from the Parquet file.
     let refused: Vec<&str> = summary.examples.iter().map(|reject| reject.row.as_str()).collect();
     assert_eq!(refused, ["KO,2024-03-15,900719925474.0993,0.30000000000000004,-1"], "{}", summary.report());
-    assert_eq!((summary.rows_total, summary.files.reports()[0].doubles.join(" ")), (1, "open".to_owned()));
+    assert_eq!((summary.rows_total, summary.files.reports[0].doubles.join(" ")), (1, "open".to_owned()));
     assert!(summary.report().to_string().contains("binary doubles, read as their shortest decimals: open"));
     Ok(())
 }

@@ -47,7 +47,7 @@ async fn loads(path: &Path, expected: &[(&str, u64)]) -> Result<()> {
 
 async fn refuses(path: &Path, expected: &str) -> Result<()> {
     let summary = try_out(path, &[]).await?;
-    let [file] = summary.files.reports() else {
+    let [file] = summary.files.reports.as_slice() else {
         panic!("{}: one file expected\n{:?}", path.display(), summary)
     };
     assert_eq!((file.status, summary.exit_code()), (FileStatus::Refused, 2), "{}", path.display());
@@ -158,7 +158,7 @@ async fn broken_yahoo_files_are_refused_whole_or_lose_their_bad_rows_only() -> R
         let path = samples.join("yahoo-scheb").join(name);
         refuses(&path, "add --symbol").await?;
         let refused = try_out(&path, &["--symbol", "AAPL"]).await?;
-        assert!(refused.files.reports()[0].rejects.contains_key(reason), "{refused:?}");
+        assert!(refused.files.reports[0].rejects.contains_key(reason), "{refused:?}");
         assert_eq!(refused.exit_code(), 2, "{refused:?}");
         let lenient = try_out(&path, &["--symbol", "AAPL", "--max-reject-percent", "100"]).await?;
         assert!(lenient.rejects.contains_key(reason), "{lenient:?}");
@@ -184,7 +184,7 @@ async fn every_sample_is_told_from_all_others() -> Result<()> {
     let Some(samples) = samples() else { return Ok(()) };
     let summary =
         try_out(&samples, &["--today", "2026-11-20", "--observed-at", "2026-11-20T00:00:00Z"]).await?;
-    let mut found: Vec<String> = summary.files.reports().iter().map(outcome).collect();
+    let mut found: Vec<String> = summary.files.reports.iter().map(outcome).collect();
     found.sort();
     let found = found.join("\n") + "\n";
     let written = Path::new(env!("CARGO_TARGET_TMPDIR")).join("samples.txt");

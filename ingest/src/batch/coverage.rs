@@ -172,9 +172,7 @@ impl SymbolSummary {
             first_new: new.unwrap_or_default().iter().take(MAX_NAMED).cloned().collect(),
         }
     }
-}
 
-impl SymbolSummary {
     /// Number of symbols and their names; `None` without symbols.
     pub(crate) fn describe(&self) -> Option<String> {
         let more = if self.more { "more than " } else { "" };

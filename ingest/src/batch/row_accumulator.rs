@@ -46,10 +46,12 @@ pub(crate) struct RowAccumulator {
     label: String,
     /// Header of the table; `None` if the file is not a table, or if the header is longer than [`HEADER_BYTES`].
     columns: Option<String>,
-    observed_at: DateTime<Utc>,
+    /// Observation time that a row gets if the file has none.
+    pub(crate) observed_at: DateTime<Utc>,
     today: NaiveDate,
     newest_day: i32,
-    zone: Option<ExchangeZone>,
+    /// Time zone of the exchange, for a file that gives each date as the UTC time of midnight in this zone.
+    pub(crate) zone: Option<ExchangeZone>,
     /// Currency of dividends without a currency; `None` for that of their security.
     dividend_currency: Option<Currency>,
     /// Currency and unit of the prices; `None` for that of their security.
@@ -148,25 +150,9 @@ impl RowAccumulator {
         self.columns = (header.len() <= HEADER_BYTES).then(|| header.to_owned());
     }
 
-    /// Sets the time zone of the exchange, for files that give each date as a UTC time. Each of these times is midnight
-    /// in this zone.
-    pub(crate) fn set_zone(&mut self, zone: Option<ExchangeZone>) {
-        self.zone = zone;
-    }
-
-    /// Time zone of the exchange; `None` if the file does not give dates as UTC times.
-    pub(crate) fn zone(&self) -> Option<ExchangeZone> {
-        self.zone
-    }
-
     /// Sets the currency of dividends without one, and the currency of the prices.
     pub(crate) fn set_currency(&mut self, of_dividends: Option<Currency>, of_prices: Option<Currency>) {
         (self.dividend_currency, self.price_currency) = (of_dividends, of_prices);
-    }
-
-    /// Observation time that a row gets if the file has none.
-    pub(crate) fn observed_at(&self) -> DateTime<Utc> {
-        self.observed_at
     }
 
     /// Provenance of a row in a format without id, revision or observation time.
@@ -246,7 +232,7 @@ impl RowAccumulator {
         let ScaledBar { scale, open, high, low, close, vwap, volume, trade_count, rounded } = bar;
         let extra = (vwap != MISSING || trade_count != MISSING).then_some(RareFields { vwap, trade_count });
         if version.retracted {
-            self.stats.retractions.record_price(self.symbols.names()[symbol as usize].clone(), date);
+            self.stats.retractions.record_price(self.symbols.names[symbol as usize].clone(), date);
         }
         let row = ScaledPriceRow { symbol, day, version: 0, scale, line, open, high, low, close, volume };
         self.prices.push(row, extra, version);
@@ -295,7 +281,7 @@ impl RowAccumulator {
                 .flatten()
                 .for_each(|day| self.stats.coverage.add_date(Kind::Price, date_of(day)));
             let put = self.prices.priced_symbols();
-            for (id, symbol) in (0..).zip(self.symbols.names()) {
+            for (id, symbol) in (0..).zip(&self.symbols.names) {
                 match put.as_ref().is_none_or(|put| put.contains(&id)) {
                     true => {
                         self.stats.coverage.add_priced_symbol(symbol);
@@ -316,7 +302,7 @@ impl RowAccumulator {
 
     /// Removes the rows with another close of a day than the day's first row.
     fn remove_conflicts(&mut self) {
-        for conflict in self.prices.remove_conflicts(self.symbols.names()) {
+        for conflict in self.prices.remove_conflicts(&self.symbols.names) {
             self.stats.conflicting_prices.sample.add(|| conflict.clone());
             self.evidence.add_conflict(conflict);
         }

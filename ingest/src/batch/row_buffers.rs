@@ -16,18 +16,14 @@ use crate::price::price_batch::SymbolId;
 
 #[derive(Debug, Default)]
 pub(super) struct SymbolTable {
-    names: Vec<Symbol>,
+    /// Symbol of each id.
+    pub(super) names: Vec<Symbol>,
     /// Id of each symbol, by its spelling in the file.
     spellings: HashMap<Box<[u8]>, SymbolId>,
     last: (Box<[u8]>, SymbolId),
 }
 
 impl SymbolTable {
-    /// Symbol of each id.
-    pub(super) fn names(&self) -> &[Symbol] {
-        &self.names
-    }
-
     /// Takes all symbols out of the table. The table is emptied with every price batch, so that its size is limited for
     /// files with millions of symbols.
     pub(super) fn take(&mut self) -> Vec<Symbol> {

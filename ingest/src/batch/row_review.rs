@@ -144,9 +144,7 @@ impl RowReview {
             self.examples.push(DoubtedRow { symbol: history.symbol.clone(), date, reason, message });
         }
     }
-}
 
-impl RowReview {
     /// Adds the findings of the review.
     pub(crate) fn add_to(&self, report: &mut Report) {
         if self.is_too_large {

@@ -99,7 +99,7 @@ impl FileFormat {
             FileLayout::Canonical(None) => String::new(),
             FileLayout::Canonical(Some(kind)) => format!("canonical/{kind}"),
             FileLayout::Vendor(vendor) => format!("{}{symbol}{date}", vendor.name),
-            FileLayout::Mapped { map, .. } => format!("map/{}{symbol}", map.digest()),
+            FileLayout::Mapped { map, .. } => format!("map/{}{symbol}", map.digest),
         }
     }
 }

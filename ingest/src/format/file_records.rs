@@ -202,7 +202,7 @@ pub(super) fn read_rows(
 ) -> Result<(), FeedReadError> {
     if file.encoding == Encoding::Csv {
         let table = HeaderedTable::open(file.source, normalize_field_name)?;
-        let header = table.header().to_vec();
+        let header = table.header.clone();
         return table
             .for_each_record(rows, |record, rows| read(&VendorRow::of_record(&header, record), rows));
     }
@@ -269,7 +269,7 @@ pub(super) const NONE: usize = usize::MAX;
 /// Table after its header was read.
 pub(super) struct HeaderedTable<R> {
     records: CsvReader<R>,
-    header: Vec<String>,
+    pub(super) header: Vec<String>,
     /// Header line of the file.
     text: String,
 }
@@ -289,10 +289,6 @@ impl<R: Read> HeaderedTable<R> {
         let (header, text) =
             header.ok_or_else(|| FeedReadError::Refused("is empty: a header row is needed".to_owned()))?;
         Ok(Self { records, header, text })
-    }
-
-    pub(super) fn header(&self) -> &[String] {
-        &self.header
     }
 
     /// Position of the first column with one of these names, or [`NONE`].

@@ -75,7 +75,7 @@ impl DayColumns {
         let cells = self.positions.map(|position| record.field(position));
         Ok(TradingDay {
             symbol,
-            date: parse_session_date(date, cells[0].trim_ascii(), rows.zone())?,
+            date: parse_session_date(date, cells[0].trim_ascii(), rows.zone)?,
             prices: (self.prices.close != NONE).then(|| self.prices.cells(record)),
             dividend: parse_cash_amount(dividend, cells[1])?,
             capital_gain: parse_cash_amount(capital_gain, cells[2])?,
@@ -119,7 +119,7 @@ impl<'a> TradingDay<'a> {
     /// added.
     pub(super) fn add_raw(&self, options: &ReaderOptions, rows: &mut RowAccumulator) -> Result<(), RowError> {
         let prices = self.prices.unwrap_or_default();
-        let version = BarVersion::new(0, Action::Put, rows.observed_at(), None);
+        let version = BarVersion::new(0, Action::Put, rows.observed_at, None);
         rows.add_price(self.symbol.as_str().as_bytes(), self.date, &prices, version, self.line)?;
         if self.has_dividends {
             rows.evidence.add_dividend_column(self.symbol, self.date, self.line);
@@ -295,7 +295,7 @@ impl<'a> AdjustedRowReader<'a> {
         // After an invalid price, the split and the dividends stay: other rows may be adjusted for this split.
         if let Some(cells) = &day.prices {
             let basis_day = (basis == ShareBasis::SplitAdjusted).then_some(0);
-            let version = BarVersion::new(0, Action::Put, rows.observed_at(), basis_day);
+            let version = BarVersion::new(0, Action::Put, rows.observed_at, basis_day);
             rows.add_price(symbol.as_str().as_bytes(), day.date, cells, version, day.line)?;
             let closes = (cells.close, day.adjusted_close);
             rows.evidence.add_adjusted_close(symbol, day.date, closes, basis, day.line);

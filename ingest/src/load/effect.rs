@@ -69,9 +69,7 @@ impl LoadEffect {
         let json = output.and_then(|output| RawValue::from_string(output).ok());
         Self { command, json, text: None }
     }
-}
 
-impl LoadEffect {
     /// Text of the effect. If the effect is unknown, the command that prints it.
     pub(crate) fn describe(&self) -> String {
         match &self.text {

@@ -23,30 +23,13 @@ const MAX_REASONS: usize = 5;
 /// the number of the other files as `more_files`.
 #[derive(Debug, Clone, Default)]
 pub struct FileList {
-    reports: Vec<FileReport>,
+    /// Files with a report.
+    pub reports: Vec<FileReport>,
     /// Number of files without a report.
-    unlisted: u64,
+    pub(crate) unlisted: u64,
 }
 
 impl FileList {
-    pub(crate) fn push(&mut self, report: FileReport) {
-        self.reports.push(report);
-    }
-
-    pub(crate) fn extend(&mut self, reports: impl IntoIterator<Item = FileReport>) {
-        self.reports.extend(reports);
-    }
-
-    /// Adds a number of files without reports.
-    pub(crate) fn add_unlisted(&mut self, files: u64) {
-        self.unlisted += files;
-    }
-
-    /// Files with a report.
-    pub fn reports(&self) -> &[FileReport] {
-        &self.reports
-    }
-
     pub(crate) fn refused(&self) -> impl Iterator<Item = &FileReport> {
         self.reports.iter().filter(|file| file.status == FileStatus::Refused)
     }
@@ -78,7 +61,7 @@ impl FileList {
     /// Time zones of files that give dates as UTC times.
     pub(crate) fn describe_time_zones(&self) -> Vec<String> {
         let mut zones: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-        for file in self.reports() {
+        for file in &self.reports {
             if let Some(zone) = &file.time_zone {
                 zones.entry(zone).or_default().push(&file.file);
             }

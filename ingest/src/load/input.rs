@@ -216,7 +216,7 @@ impl Producer {
         let (recycle, spare) = sync_channel::<PriceBatch>(2);
         let mut rows =
             RowAccumulator::new(&input.file.label, self.observed_at, self.options.today, sender, spare);
-        rows.set_zone(input.zone);
+        rows.zone = input.zone;
         let broken = AtomicBool::new(false);
         std::thread::scope(|scope| {
             let encoding = scope.spawn(|| encode_pieces(pieces, recycle, emit, &broken));

@@ -53,7 +53,7 @@ impl<'a> LineageRun<'a> {
             true => path,
             false => std::path::absolute(&path).map_or(path, |path| path.display().to_string()),
         };
-        let refused = summary.files.reports().iter();
+        let refused = summary.files.reports.iter();
         let refused = refused.map(|file| (file.path.clone().unwrap_or_else(|| file.file.clone()), 0));
         let read = inputs.iter().map(|input| (input.file.display_path(), input.unpacked_bytes));
         let first = refused.chain(read).take(MAX_LISTED);
@@ -138,9 +138,9 @@ impl<'a> LineageRun<'a> {
         let reports = match summary {
             // After an identical earlier load, no file is read, and the other reports are from that load.
             Some(LoadSummary { already_loaded: true, files, .. }) => {
-                &files.reports()[..files.refused().count()]
+                &files.reports[..files.refused().count()]
             }
-            Some(summary) => summary.files.reports(),
+            Some(summary) => &summary.files.reports,
             None => &[],
         };
         let gate = summary.and_then(|summary| summary.gate.as_ref());

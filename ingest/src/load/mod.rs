@@ -117,6 +117,7 @@ fn find_inputs(
     };
     summary
         .files
+        .reports
         .extend(found.refused.into_iter().map(|(file, reason)| FileReport::refused_unread(file, reason)));
     progress.show_identifying();
     let identified = identify_inputs(&found.files, options, &|bytes| progress.add_bytes(bytes));
@@ -133,7 +134,7 @@ fn find_inputs(
                 }
                 inputs.push(input);
             }
-            Err(reason) => summary.files.push(FileReport {
+            Err(reason) => summary.files.reports.push(FileReport {
                 path: Some(file.display_path()),
                 ..FileReport::refused_unread(file.label.clone(), reason)
             }),

@@ -151,8 +151,8 @@ impl LoadSummary {
         self.rounded = manifest.rounded;
         self.frames_in_log = manifest.chunks;
         let loaded = |file: &String| FileReport { file: file.clone(), ..FileReport::default() };
-        self.files.extend(manifest.files.iter().map(loaded));
-        self.files.add_unlisted(manifest.more_files);
+        self.files.reports.extend(manifest.files.iter().map(loaded));
+        self.files.unlisted += manifest.more_files;
     }
 
     /// Number of refused files.
@@ -274,7 +274,7 @@ impl LoadSummary {
             (false, false) => "loaded",
         };
         let formats: BTreeSet<&str> =
-            self.files.reports().iter().filter_map(|file| file.format.as_deref()).collect();
+            self.files.reports.iter().filter_map(|file| file.format.as_deref()).collect();
         let formats = formats.into_iter().collect::<Vec<_>>().join(", ");
         let formats = if formats.is_empty() { formats } else { format!(" ({formats})") };
         let (rows, seconds, speed) = (counted(self.rows_total, "row"), self.seconds, self.speed());
@@ -285,7 +285,7 @@ impl LoadSummary {
             report.add_fact(format!("skipped by the map: {} ({reason})", counted(*rows, "row")));
         }
         self.files.add_to(&mut report);
-        for file in self.files.reports().iter().filter(|file| !file.doubles.is_empty()).take(MAX_LISTED) {
+        for file in self.files.reports.iter().filter(|file| !file.doubles.is_empty()).take(MAX_LISTED) {
             let (name, columns) = (&file.file, join_names(&file.doubles, 0));
             report.add_fact(format!("{name} has binary doubles, read as their shortest decimals: {columns}"));
         }
@@ -371,7 +371,7 @@ mod tests {
     fn a_load_that_is_not_served_has_its_own_exit_code() {
         let gate = Some(GateResult::Failed { error: "no projector".to_owned() });
         let mut summary = LoadSummary { rows_total: 1, gate, ..LoadSummary::default() };
-        summary.files.extend([FileReport::default()]);
+        summary.files.reports.extend([FileReport::default()]);
         let mut code = |state| {
             summary.set_state(state);
             summary.exit_code()

@@ -281,7 +281,7 @@ impl<'a> LoadRun<'a> {
         let producer = Producer { observed_at, ..self.producer.clone() };
         tokio::task::spawn_blocking(move || producer.run(&sender));
         let mut found = LoadedInputs::default();
-        let files_before = summary.files.reports().len();
+        let files_before = summary.files.reports.len();
         loop {
             let Some(event) = self.shutdown.or_stop(events.recv()).await else {
                 self.producer.stop.store(true, Ordering::Relaxed);
@@ -295,7 +295,7 @@ impl<'a> LoadRun<'a> {
                 ProducerEvent::Loaded { input, stats, holdings } => {
                     let input = &self.producer.inputs[input];
                     self.producer.progress.log_file_read(&input.file.label, &stats);
-                    summary.files.push(FileReport::of_input(input, &stats, None));
+                    summary.files.reports.push(FileReport::of_input(input, &stats, None));
                     found.inputs.push(input);
                     found.total.merge(stats);
                     if !holdings.is_empty() {
@@ -304,7 +304,7 @@ impl<'a> LoadRun<'a> {
                     }
                 }
                 ProducerEvent::Refused { input, stats, reason } => {
-                    summary.files.push(FileReport::of_input(
+                    summary.files.reports.push(FileReport::of_input(
                         &self.producer.inputs[input],
                         &stats,
                         Some(reason),
@@ -314,7 +314,7 @@ impl<'a> LoadRun<'a> {
             }
         }
         // If there are fewer reports than inputs, the producer panicked and sent no event for the remaining inputs.
-        if summary.files.reports().len() - files_before < self.producer.inputs.len() {
+        if summary.files.reports.len() - files_before < self.producer.inputs.len() {
             return Err(LoadError::Failed(
                 "reading stopped unexpectedly; published rows are kept".to_owned(),
             ));

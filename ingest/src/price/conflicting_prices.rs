@@ -66,6 +66,21 @@ impl ConflictingPrices {
     pub(crate) fn find_column(&mut self, text: &mut dyn Read) {
         self.column = distinguishing_column(&self.sample.first, text);
     }
+
+    pub(crate) fn add_to(&self, report: &mut Report) {
+        let rows = counted(self.sample.count, "row");
+        report.add_fact(format!(
+            "other closes of a day than its first row: {rows}, not used (flag conflicting_duplicate)"
+        ));
+        for ConflictingPrice { symbol, date, used, used_line, other, other_line } in &self.sample.first {
+            report.add_fact(format!(
+                "  {symbol} {date}: {used} in line {used_line}, {other} in line {other_line}"
+            ));
+        }
+        if let Some((column, cell)) = &self.column {
+            report.add_fact(format!("  the column {column} distinguishes the rows: a map selects rows with [rows] only = {{ {column:?} = {cell:?} }}"));
+        }
+    }
 }
 
 fn distinguishing_column(conflicts: &[ConflictingPrice], text: &mut dyn Read) -> Option<(String, String)> {
@@ -106,23 +121,6 @@ pub(crate) fn column_of_words(columns: usize, pairs: &[[&[String]; 2]]) -> Optio
 
 fn fields(record: &crate::source::csv_reader::CsvRecord<'_>) -> Vec<String> {
     record.fields().map(|field| String::from_utf8_lossy(field).trim().to_owned()).collect()
-}
-
-impl ConflictingPrices {
-    pub(crate) fn add_to(&self, report: &mut Report) {
-        let rows = counted(self.sample.count, "row");
-        report.add_fact(format!(
-            "other closes of a day than its first row: {rows}, not used (flag conflicting_duplicate)"
-        ));
-        for ConflictingPrice { symbol, date, used, used_line, other, other_line } in &self.sample.first {
-            report.add_fact(format!(
-                "  {symbol} {date}: {used} in line {used_line}, {other} in line {other_line}"
-            ));
-        }
-        if let Some((column, cell)) = &self.column {
-            report.add_fact(format!("  the column {column} distinguishes the rows: a map selects rows with [rows] only = {{ {column:?} = {cell:?} }}"));
-        }
-    }
 }
 
 impl PriceBatch {

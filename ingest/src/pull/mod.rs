@@ -99,7 +99,7 @@ async fn report_dry_run(
 ) -> Result<u8, PullError> {
     for connector in connectors {
         let bookmarks = match Log::open_existing(settings).await {
-            Ok(log) => StateLog::open(log, &connector.name, connector.source()).await?.bookmarks().clone(),
+            Ok(log) => StateLog::open(log, &connector.name, connector.source()).await?.bookmarks.clone(),
             Err(error) => {
                 tracing::warn!(%error, "cannot read the bookmarks: planning without them");
                 BTreeMap::new()

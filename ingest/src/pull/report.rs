@@ -119,9 +119,7 @@ impl PullReport {
         }
         if something { 1 } else { 2 }
     }
-}
 
-impl PullReport {
     /// Report of the sync run.
     pub fn report(&self) -> Report {
         let Self { connector, requests, fetched, unchanged, missing, calls, .. } = self;

@@ -32,7 +32,7 @@ pub(super) struct StateLog<'a> {
     /// Log sequence of the last manifest that was read.
     read_to: u64,
     charges: Vec<BudgetCharge>,
-    bookmarks: BTreeMap<String, Bookmark>,
+    pub bookmarks: BTreeMap<String, Bookmark>,
     /// Latest charge, with the number of its calls that are not made yet. The calls must be made before the time
     /// `until`. `None` if the next call needs a new charge.
     current_charge: Option<BudgetCharge>,
@@ -54,10 +54,6 @@ impl<'a> StateLog<'a> {
         };
         state_log.read_new_entries().await?;
         Ok(state_log)
-    }
-
-    pub(super) fn bookmarks(&self) -> &BTreeMap<String, Bookmark> {
-        &self.bookmarks
     }
 
     /// Charges the calls of a request to the budgets. Returns `None` if the request may be sent now. Otherwise returns

@@ -48,7 +48,7 @@ impl SyncRun<'_> {
         if let Some(batch) = ResponseBatch::open_unfinished(&self.folder).map_err(self.in_folder())? {
             self.load_batch(batch).await?;
         }
-        let bookmarks = self.client.state_log.bookmarks().clone();
+        let bookmarks = self.client.state_log.bookmarks.clone();
         let schedule = self.client.http.connector.schedule.as_ref().filter(|_| !self.client.http.args.once);
         let scope = SyncScope {
             symbols: self.symbols,

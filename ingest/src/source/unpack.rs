@@ -33,10 +33,10 @@ pub(crate) fn read_text<T>(
         Packing::Zip(archive, index) => {
             let (mut reader, begun) = (archive.reader(), Instant::now());
             let inner = reader.by_index(*index)?;
-            archive.budget().charge(*index, 0, begun.elapsed())?;
+            archive.budget.charge(*index, 0, begun.elapsed())?;
             let packed = Arc::new(AtomicU64::new(inner.compressed_size()));
             let bounded = Bounded { inner, packed, unpacked: 0 };
-            unpacked(bounded, Some((archive.budget(), *index)), body)
+            unpacked(bounded, Some((&archive.budget, *index)), body)
         }
     }
 }

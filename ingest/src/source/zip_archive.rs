@@ -21,7 +21,7 @@ use super::file_access::FileLocation;
 #[derive(Debug, Clone)]
 pub struct ZipDirectory {
     archive: ZipArchive<ReopeningReader>,
-    budget: Arc<ArchiveBudget>,
+    pub(crate) budget: Arc<ArchiveBudget>,
 }
 
 impl ZipDirectory {
@@ -50,10 +50,6 @@ impl ZipDirectory {
     /// Reader for entries of the archive. Each call returns a reader with its own file position.
     pub(crate) fn reader(&self) -> ZipArchive<impl Read + Seek> {
         self.archive.clone()
-    }
-
-    pub(crate) fn budget(&self) -> &ArchiveBudget {
-        &self.budget
     }
 }
 

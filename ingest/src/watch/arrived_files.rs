@@ -27,7 +27,8 @@ const RETRY: Duration = Duration::from_secs(60);
 pub(super) struct EntryState {
     inode: u64,
     mode: u32,
-    size: i64,
+    /// Size in bytes.
+    pub(super) size: i64,
     modified: (i64, u64),
     /// Number of hard links of the file. A file with several links may belong to another user than the sender. The
     /// report about such a file is therefore withheld.
@@ -59,11 +60,6 @@ impl EntryState {
     /// link, do not count.
     pub(super) fn has_same_content(&self, other: &Self) -> bool {
         self.size == other.size && self.modified == other.modified
-    }
-
-    /// Size in bytes.
-    pub(super) fn size(&self) -> i64 {
-        self.size
     }
 }
 

@@ -115,7 +115,7 @@ impl WatchedFolder {
                     tracing::warn!(
                         file = file.name,
                         was_in = file.subfolder,
-                        bytes_before = file.state.size(),
+                        bytes_before = file.state.size,
                         "a file changed after it was processed: it is loaded again"
                     );
                 }

@@ -92,7 +92,7 @@ fn read_csv(
 ) -> Result<(), FeedReadError> {
     let table = HeaderedTable::open(file.source, str::to_ascii_lowercase)?;
     let columns =
-        layout.columns(table.header(), file.options.ignore_unknown).map_err(FeedReadError::Refused)?;
+        layout.columns(&table.header, file.options.ignore_unknown).map_err(FeedReadError::Refused)?;
     if layout.kind == Kind::Price {
         return price_rows::read_prices(layout, &columns, table, rows);
     }
@@ -106,7 +106,7 @@ fn read_record(
     rows: &mut RowAccumulator,
 ) -> Result<(), RowError> {
     let mut cells = layout.cells(columns, record)?;
-    cells.set_zone(rows.zone());
+    cells.set_zone(rows.zone);
     if let Some(kind) = cells.text("kind").filter(|kind| *kind != layout.kind.as_str()) {
         let message = format_args!("kind {kind:?} in a file of kind {}: use one file per kind", layout.kind);
         return Err(RowError::new("unknown_kind", message));
@@ -126,7 +126,7 @@ fn read_records(
         rows.stats.records += 1;
         let accepted =
             record_builder::parse_cells(record, kind, ignore_unknown).and_then(|(kind, mut cells)| {
-                cells.set_zone(rows.zone());
+                cells.set_zone(rows.zone);
                 row_conversion::convert_record(kind, &cells, line, record.len(), rows)
             });
         if let Err(fault) = accepted {

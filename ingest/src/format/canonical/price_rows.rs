@@ -30,7 +30,7 @@ pub(super) fn read_prices<R: Read>(
     let (version_columns, prices) = (VERSION.map(position), PriceColumns::find_in(&table));
     let is_versioned = version_columns != [NONE; 5];
     // Version and date of the previous record, with the cells from which they were read.
-    let mut version = BarVersion::new(0, Action::Put, rows.observed_at(), None);
+    let mut version = BarVersion::new(0, Action::Put, rows.observed_at, None);
     let mut version_cells: [Vec<u8>; 5] = Default::default();
     let mut last_date = (Vec::new(), NaiveDate::MIN);
     table.for_each_record(rows, |record, rows| {
@@ -41,7 +41,7 @@ pub(super) fn read_prices<R: Read>(
         }
         let cell = record.field(date);
         if last_date.0 != cell {
-            last_date = (cell.to_vec(), parse_session_date("date", cell.trim_ascii(), rows.zone())?);
+            last_date = (cell.to_vec(), parse_session_date("date", cell.trim_ascii(), rows.zone)?);
         }
         if kind != NONE && !matches!(record.field(kind), b"" | b"price") {
             return Err(RowError::new("unknown_kind", "this is a file of kind price: use one file per kind"));
@@ -58,7 +58,7 @@ pub(super) fn accept_price(
 ) -> Result<(), RowError> {
     let bytes = |name: &str| cells.text(name).unwrap_or_default().as_bytes();
     let version = parse_version(cells, rows)?;
-    let date = parse_session_date("date", bytes("date"), rows.zone())?;
+    let date = parse_session_date("date", bytes("date"), rows.zone)?;
     let prices = PriceCells::from_columns(bytes);
     rows.add_price(bytes("symbol"), date, &prices, version, line)
 }
@@ -70,6 +70,6 @@ fn parse_version(cells: &RecordCells<'_>, rows: &RowAccumulator) -> Result<BarVe
     let basis_day = (basis == ShareBasis::SplitAdjusted).then(|| as_of.map_or(0, day_number));
     let revision = cells.integer("revision")?.unwrap_or(0);
     let action = cells.word("action")?.unwrap_or(Action::Put);
-    let observed_at = cells.time("observed_at")?.unwrap_or_else(|| rows.observed_at());
+    let observed_at = cells.time("observed_at")?.unwrap_or(rows.observed_at);
     Ok(BarVersion::new(revision, action, observed_at, basis_day))
 }

@@ -81,7 +81,7 @@ impl<'a> RecordBuilder<'a> {
             let index = index.ok_or_else(|| RowError::new("unknown_field", name))?;
             cells.set(index, value);
         }
-        cells.set_zone(rows.zone());
+        cells.set_zone(rows.zone);
         row_conversion::convert_record(self.kind, &cells, line, bytes, rows)
     }
 }

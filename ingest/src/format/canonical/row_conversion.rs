@@ -66,7 +66,7 @@ pub(super) fn convert_record(
             rows.add_fx_rate(provenance.with_record(rate), bytes);
         }
         Kind::Session => {
-            let date = parse_session_date("date", cells.required_text("date")?.as_bytes(), rows.zone())?;
+            let date = parse_session_date("date", cells.required_text("date")?.as_bytes(), rows.zone)?;
             rows.check_not_future("date", date)?;
             let note = cells.owned_text("note");
             rows.add_session(provenance.with_record(MarketSession { date, note }), bytes);
@@ -83,7 +83,7 @@ fn provenance(cells: &RecordCells<'_>, line: u64, rows: &RowAccumulator) -> Resu
         id: cells.owned_text("id"),
         revision: cells.integer("revision")?.unwrap_or(0),
         action: cells.word("action")?.unwrap_or(Action::Put),
-        observed_at: cells.time("observed_at")?.unwrap_or_else(|| rows.observed_at()),
+        observed_at: cells.time("observed_at")?.unwrap_or(rows.observed_at),
         security_ref: cells.owned_text("security_ref"),
         record: (),
     })

@@ -65,8 +65,9 @@ pub struct ColumnMap {
     pub(super) file_name: Option<SymbolPattern>,
     pub(super) cell: Option<SymbolPattern>,
     pub(super) suffix: String,
-    /// Hash of the map's content. Comments and the order of entries do not change it.
-    pub(super) digest: String,
+    /// Hash of the map's content. Comments and the order of entries do not change it. Each input's digest includes it,
+    /// because another map gives other rows.
+    pub(crate) digest: String,
 }
 
 /// Columns whose names contain a symbol, a field or a date.
@@ -96,11 +97,6 @@ impl RowSelection {
 }
 
 impl ColumnMap {
-    /// Digest of the map. Each input's digest includes the map's digest, because another map gives other rows.
-    pub(crate) fn digest(&self) -> &str {
-        &self.digest
-    }
-
     /// Column with the symbol of a row; `None` for kinds without a symbol, such as sessions.
     pub(super) fn symbol_column(&self) -> Option<&'static str> {
         let layout = KindLayout::for_kind(self.kind)?;

@@ -226,7 +226,7 @@ fn a_map_is_part_of_an_inputs_identity_and_its_comments_are_not() {
     let map = "kind = \"split\"\n[columns]\nex_date = 1\nratio = 2\n";
     let other = map.replace("ratio = 2", "ratio = 3");
     let commented = format!("# of a friend\n{map}");
-    let digest = |text: &str| ColumnMap::parse(text).unwrap().digest().to_owned();
+    let digest = |text: &str| ColumnMap::parse(text).unwrap().digest.to_owned();
     assert_eq!(digest(map), digest(&commented));
     assert_ne!(digest(map), digest(&other));
 }

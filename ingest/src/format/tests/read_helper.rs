@@ -30,7 +30,7 @@ pub(crate) fn bodies(name: &str, text: &str, options: &ReaderOptions) -> Result<
     let zone = format.exchange_zone(&head)?;
     let (sender, receiver) = sync_channel(1000);
     let mut rows = RowAccumulator::new(name, DateTime::UNIX_EPOCH, options.today, sender, sync_channel(0).1);
-    rows.set_zone(zone);
+    rows.zone = zone;
     format.read(&mut text.as_bytes(), options, &mut rows).map_err(|error| error.to_string())?;
     let (_, holdings) = rows.finish();
     let mut bodies = Vec::new();

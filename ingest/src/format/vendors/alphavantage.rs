@@ -102,7 +102,7 @@ fn read_row(
         .symbol_of_file_or_row(file_symbol, &["symbol"])
         .ok_or_else(|| RowError::missing_value("symbol"))?;
     if row.has(&["close"]) {
-        let date = parse_session_date("timestamp", row.bytes(&["timestamp"]), rows.zone())?;
+        let date = parse_session_date("timestamp", row.bytes(&["timestamp"]), rows.zone)?;
         let symbol = parse_symbol("symbol", &symbol)?;
         let dividend = ("dividend amount", "dividendamount");
         let ratio = ("split coefficient", "splitcoefficient");
@@ -133,7 +133,7 @@ fn read_row(
 /// Converts a company overview to a security record and a fundamentals record. The vendor gives margins and returns as
 /// fractions, such as 0.25 for 25 %.
 fn overview(row: &VendorRow<'_>, symbol: &str, rows: &mut RowAccumulator) -> Result<(), RowError> {
-    let asked_on = rows.observed_at().date_naive().to_string();
+    let asked_on = rows.observed_at.date_naive().to_string();
     let quarter = row.date(&["latestquarter"]);
     let shares = row.text(&["sharesoutstanding"]);
     RecordBuilder::new(Kind::Security)

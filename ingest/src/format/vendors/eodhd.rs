@@ -107,7 +107,7 @@ fn read_row(
             .add_of_row(row, rows);
     }
     let adjusted = row.text(&["unadjustedvalue"]).is_none();
-    let fetched_on = rows.observed_at().date_naive().to_string();
+    let fetched_on = rows.observed_at.date_naive().to_string();
     RecordBuilder::new(Kind::Dividend)
         .with_value("symbol", symbol)
         .with_value("amount_basis", adjusted.then_some("split_adjusted"))
@@ -184,7 +184,7 @@ fn fundamentals(
             figures.add(section);
         }
     }
-    let fetched_on = rows.observed_at().date_naive().to_string();
+    let fetched_on = rows.observed_at.date_naive().to_string();
     let as_of = company.date(&["updatedat"]).map_or(fetched_on, str::to_owned);
     RecordBuilder::new(Kind::Fundamentals)
         .with_value("symbol", symbol)

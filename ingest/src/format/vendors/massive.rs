@@ -38,7 +38,7 @@ fn detect(head: &FileHead) -> Option<Result<SymbolScope, String>> {
 fn read(file: VendorFile<'_>, rows: &mut RowAccumulator) -> Result<(), FeedReadError> {
     let currency = file.currency();
     let flat_file = file.encoding == Encoding::Csv;
-    let fetched_on = rows.observed_at().date_naive().to_string();
+    let fetched_on = rows.observed_at.date_naive().to_string();
     let mut days = SeriesDates::default();
     read_rows(file, rows, |row, rows| {
         if row.has(&["cashamount"]) {

@@ -63,7 +63,7 @@ fn read_marketstack(file: VendorFile<'_>, rows: &mut RowAccumulator) -> Result<(
     let options = file.options;
     read_rows(file, rows, |row, rows| {
         let symbol = row.symbol("symbol")?;
-        let date = parse_session_date("date", row.bytes(&["date"]), rows.zone())?;
+        let date = parse_session_date("date", row.bytes(&["date"]), rows.zone)?;
         let (dividend, ratio) = (("dividend", "dividend"), ("split_factor", "splitfactor"));
         let day = TradingDay::of_row(row, &symbol, date, "adjclose", dividend, ratio)?;
         TradingDay { has_dividends: true, ..day }.add_raw(options, rows)
@@ -101,7 +101,7 @@ fn read_tiingo(file: VendorFile<'_>, rows: &mut RowAccumulator) -> Result<(), Fe
             tiingo_security(row).add_of_row(row, rows)
         } else {
             let symbol = symbol.map_or_else(|| row.symbol("ticker"), |symbol| Ok(symbol.clone()))?;
-            let date = parse_session_date("date", row.bytes(&["date"]), rows.zone())?;
+            let date = parse_session_date("date", row.bytes(&["date"]), rows.zone)?;
             let (dividend, ratio) = (("divCash", "divcash"), ("splitFactor", "splitfactor"));
             TradingDay::of_row(row, &symbol, date, "adjclose", dividend, ratio)?.add_raw(options, rows)?;
             days.push(date);

@@ -101,7 +101,7 @@ fn financials(
     date: Option<NaiveDate>,
     rows: &mut RowAccumulator,
 ) -> Result<(), RowError> {
-    let as_of = date.unwrap_or_else(|| rows.observed_at().date_naive());
+    let as_of = date.unwrap_or_else(|| rows.observed_at.date_naive());
     let market_cap = row.text(&["marketcap"]).map(|text| {
         let small = market::decimal::parse_figure(text).is_ok_and(|cap| cap.value < MIN_MARKET_CAP);
         if small { scale_number(text, BILLION) } else { text.to_owned() }
