@@ -3,6 +3,9 @@
 //! Invariants: every response comes from one generation (set of read tables) and one data version. No input of a client
 //! causes a 500.
 
+// A future is copied each time it is passed on, so a large and rare part of a future is boxed.
+#![warn(clippy::large_futures)]
+
 mod account;
 mod answer;
 pub mod command;

@@ -1,6 +1,7 @@
 //! Axum extractor [`Access`], which admits a request before its handler runs. It parses the parameters, checks tier and
 //! limits, and charges the account. The required tier of an endpoint is a type parameter of its handler.
 
+use std::borrow::Cow;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
@@ -91,11 +92,11 @@ impl<G: RequiredTier, P: Parameters> FromRequestParts<App> for Access<G, P> {
             caller.set_route(template);
         }
         let names = template.as_ref().map_or("", MatchedPath::as_str).split('/');
-        let values = decode_segments(parts.uri.path());
-        let path = names
-            .zip(&values)
-            .filter_map(|(name, value)| Some((name.strip_prefix('{')?.strip_suffix('}')?, value.as_str())));
-        let path: Vec<(&str, &str)> = path.collect();
+        let values = names.zip(parts.uri.path().split('/')).filter_map(|(name, segment)| {
+            Some((name.strip_prefix('{')?.strip_suffix('}')?, decode_segment(segment)))
+        });
+        let values: Vec<(&str, Cow<'_, str>)> = values.collect();
+        let path: Vec<(&str, &str)> = values.iter().map(|(name, value)| (*name, value.as_ref())).collect();
         let served_rules = app.projection.served_rules();
         let mut read = parse_parameters::<P>(&path, parts, app, today, &served_rules, None);
         if read.properties.needs_facet_index {
@@ -162,11 +163,10 @@ impl<P: Parameters> FromRequestParts<App> for Keyless<P> {
     }
 }
 
-/// Percent-decoded segments of a path. Bytes that are not UTF-8 are replaced: such a path matches no resource, but error
+/// Percent-decodes a segment of a path. Bytes that are not UTF-8 are replaced: such a path matches no resource, but error
 /// messages show it.
-fn decode_segments(path: &str) -> Vec<String> {
-    let decode = |segment| percent_encoding::percent_decode_str(segment).decode_utf8_lossy().into_owned();
-    path.split('/').map(decode).collect()
+fn decode_segment(segment: &str) -> Cow<'_, str> {
+    percent_encoding::percent_decode_str(segment).decode_utf8_lossy()
 }
 
 /// Parameters of a request, with the errors in them.

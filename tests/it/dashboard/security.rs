@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use futures::future::Either;
+use futures::stream::{FuturesUnordered, StreamExt, TryStreamExt};
 use harness::{Api, TestApp};
 use reqwest::Method;
 
@@ -219,14 +219,15 @@ async fn guessing_is_slowed_down_and_locks_nobody_out() -> Result<()> {
     for _ in 0..5 {
         assert_eq!(Person::at(&api)?.post("/sign-in", &wrong).await?.status, 422);
     }
-    // Of two simultaneous guesses, one is answered after a delay. The other would have to wait too long, so it is
-    // refused, before the first one is answered.
+    // Of simultaneous guesses, one is answered after a delay. The others would have to wait too long, so they are refused,
+    // before the first one is answered. There are more than two, because a busy machine may allow some more guesses.
     let guess = async || Person::at(&api)?.post("/sign-in", &wrong).await;
-    let (first, other) = match futures::future::select(Box::pin(guess()), Box::pin(guess())).await {
-        Either::Left((first, other)) | Either::Right((first, other)) => (first?, other.await?),
-    };
-    let (refused, heard) = (first, other);
-    assert_eq!((refused.status, heard.status), (429, 422));
+    let mut guesses: FuturesUnordered<_> = (0..8).map(|_| guess()).collect();
+    let refused = guesses.next().await.context("a reply")??;
+    assert_eq!(refused.status, 429);
+    let others: Vec<_> = guesses.try_collect().await?;
+    assert!(others.iter().any(|reply| reply.status == 422));
+    assert!(others.iter().all(|reply| [422, 429].contains(&reply.status)));
     let wait: u64 = refused.header("retry-after").parse()?;
     assert!((1..=60).contains(&wait) && refused.has("Too many attempts"), "{wait}");
     // Existing sessions stay open, and the right password is accepted after a delay.

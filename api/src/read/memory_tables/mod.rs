@@ -37,7 +37,7 @@ pub(crate) struct MemoryTables {
 impl MemoryTables {
     /// Table of all securities, at the newest known data version of the generation.
     pub(crate) async fn stocks(&self, generation: &ServedGeneration) -> Result<Arc<StockTable>, QueryError> {
-        self.stocks.get(generation, StockTable::load(generation)).await
+        self.stocks.get(generation, || StockTable::load(generation)).await
     }
 
     /// Searchable names of the securities in `stock_table`.
@@ -46,12 +46,12 @@ impl MemoryTables {
         generation: &ServedGeneration,
         stock_table: &StockTable,
     ) -> Result<Arc<NameIndex>, QueryError> {
-        self.names.get(generation, NameIndex::load(generation, &stock_table.rows)).await
+        self.names.get(generation, || NameIndex::load(generation, &stock_table.rows)).await
     }
 
     /// Table of all active funds, at the newest known data version of the generation.
     pub(crate) async fn etfs(&self, generation: &ServedGeneration) -> Result<Arc<EtfTable>, QueryError> {
-        self.etfs.get(generation, EtfTable::load(generation)).await
+        self.etfs.get(generation, || EtfTable::load(generation)).await
     }
 
     /// Names that filters accept, for example sector names, at the newest known data version of the generation.
@@ -59,7 +59,7 @@ impl MemoryTables {
         &self,
         generation: &ServedGeneration,
     ) -> Result<Arc<FacetIndex>, QueryError> {
-        self.facet_indexes.get(generation, load_facet_index(generation)).await
+        self.facet_indexes.get(generation, || load_facet_index(generation)).await
     }
 
     /// Counts that describe the quality of the data, at the newest known data version of the generation.
@@ -67,7 +67,7 @@ impl MemoryTables {
         &self,
         generation: &ServedGeneration,
     ) -> Result<Arc<QualityTables>, QueryError> {
-        self.quality.get(generation, QualityTables::load(generation)).await
+        self.quality.get(generation, || QualityTables::load(generation)).await
     }
 
     /// Securities that rest on a source which must not be redistributed, at the newest known data version of the
@@ -79,7 +79,7 @@ impl MemoryTables {
         if !generation.control_state().restricts {
             return Ok(Arc::default());
         }
-        self.restricted.get(generation, RestrictedSecurities::load(generation)).await
+        self.restricted.get(generation, || RestrictedSecurities::load(generation)).await
     }
 }
 
@@ -117,22 +117,24 @@ impl<T> Default for VersionedCache<T> {
 impl<T> VersionedCache<T> {
     /// Value for the newest data version of the generation. Concurrent requests share one call of `load`. If this call
     /// fails, all these requests get the error.
-    pub(crate) async fn get(
+    pub(crate) async fn get<F: Future<Output = Result<T, QueryError>>>(
         &self,
         generation: &ServedGeneration,
-        load: impl Future<Output = Result<T, QueryError>>,
+        load: impl FnOnce() -> F,
     ) -> Result<Arc<T>, QueryError> {
         let version = generation.version();
         self.at((generation.id, version.sequence, version.position, generation.control_state()), load).await
     }
 
-    async fn at(
+    async fn at<F: Future<Output = Result<T, QueryError>>>(
         &self,
         key: VersionKey,
-        load: impl Future<Output = Result<T, QueryError>>,
+        load: impl FnOnce() -> F,
     ) -> Result<Arc<T>, QueryError> {
         let loading = self.loading(key);
-        let loaded = loading.get_or_init(|| async { load.await.map(Arc::new) }).await.clone();
+        // Boxed, because the future of every reader would reserve the space for the rare load.
+        let load = || Box::pin(async { load().await.map(Arc::new) });
+        let loaded = loading.get_or_init(load).await.clone();
         if loaded.is_err() {
             self.0.lock().retain(|(_, kept)| !Arc::ptr_eq(kept, &loading));
         }
@@ -174,10 +176,9 @@ mod tests {
     async fn a_version_is_loaded_once_however_many_ask_and_the_last_two_are_kept() {
         let (values, loads) = (VersionedCache::default(), Loads::default());
         let ask = |sequence| {
-            values.at(
-                (GenerationId(1), sequence, JournalPosition(0), ControlState::default()),
-                loads.load(false),
-            )
+            values.at((GenerationId(1), sequence, JournalPosition(0), ControlState::default()), || {
+                loads.load(false)
+            })
         };
         let (a, b, c) = tokio::join!(ask(1), ask(1), ask(1));
         assert_eq!([a, b, c].map(|value| *value.unwrap()), [1, 1, 1]);
@@ -190,7 +191,7 @@ mod tests {
     async fn a_failure_is_told_to_all_who_wait_and_not_kept() {
         let (values, loads) = (VersionedCache::default(), Loads::default());
         let ask = |fails| {
-            values.at((GenerationId(1), 1, JournalPosition(0), ControlState::default()), loads.load(fails))
+            values.at((GenerationId(1), 1, JournalPosition(0), ControlState::default()), || loads.load(fails))
         };
         let (a, b) = tokio::join!(ask(true), ask(true));
         assert!([a, b].iter().all(|value| matches!(value, Err(QueryError::QueueFull))));
