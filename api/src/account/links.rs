@@ -9,12 +9,10 @@ use serde_json::json;
 use store::{FromRow, sql_row};
 use tokio_postgres::{Client, Transaction};
 
-use super::audit::{AccountActor, LockedAccount};
-use super::query::{AccountError, Result, find_row};
+use super::audit::{AccountActor, AccountError, LockedAccount, Result, find_row};
 use super::sessions::{self, Token};
 use super::{accounts, password};
-use crate::auth::AccountId;
-use crate::auth::tier::Tier;
+use crate::auth::{AccountId, Tier};
 
 const CREATE: &str = include_str!("../../queries/accounts/create_link.sql");
 const LOCK: &str = include_str!("../../queries/accounts/lock_invitations.sql");

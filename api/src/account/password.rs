@@ -14,13 +14,12 @@ use serde_json::json;
 use store::sql_row;
 use tokio_postgres::Client;
 
-use super::audit::{AccountActor, LockedAccount};
-use super::query::{AccountError, Result, find_row};
+use super::audit::{AccountActor, AccountError, LockedAccount, Result, find_row};
 use super::sessions::{self, ClientDevices};
 use crate::auth::AccountId;
 use crate::auth::client_address::ClientNetwork;
 use crate::concurrency::limiter::{ConcurrencyLimiter, ConcurrencyLimits, LimiterError, Permit};
-use crate::concurrency::tasks::{LowPriorityError, run_low_priority};
+use crate::concurrency::{LowPriorityError, run_low_priority};
 
 const FIND: &str = include_str!("../../queries/accounts/find_password.sql");
 const HOLDS: &str = include_str!("../../queries/accounts/is_password.sql");

@@ -10,12 +10,11 @@ use store::tls::MakeRustlsConnect;
 use tokio::time::timeout;
 use tokio_postgres::{Client, Config, Error, Row, Statement};
 
+use super::decision::{AdmissionDecision, AdmissionError, AdmissionRequest, CallGroups, Grant};
 use crate::account::statistics::CallOutcome;
-use crate::admission::decision::{AdmissionDecision, AdmissionError, AdmissionRequest, CallGroups, Grant};
 use crate::auth::credential::PresentedKey;
-use crate::auth::tier::{SharedTiers, Tier};
-use crate::auth::{AccountId, KeyId};
-use crate::concurrency::tasks::BackgroundTasks;
+use crate::auth::{AccountId, KeyId, SharedTiers, Tier};
+use crate::concurrency::BackgroundTasks;
 
 const ADMIT: &str = include_str!("../../queries/access/admit.sql");
 const REFUND: &str = include_str!("../../queries/access/refund.sql");

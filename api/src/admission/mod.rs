@@ -14,7 +14,6 @@
 pub(crate) mod admission_queue;
 pub(crate) mod admission_store;
 pub(crate) mod decision;
-pub(crate) mod limit_headers;
 pub(crate) mod open_streams;
 pub(crate) mod request_context;
 pub(crate) mod store_connection;

@@ -13,10 +13,10 @@ use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 use tokio_postgres::Config;
 
-use crate::admission::admission_store::AdmissionStore;
-use crate::admission::decision::AdmissionError;
-use crate::auth::tier::SharedTiers;
-use crate::concurrency::tasks::BackgroundTasks;
+use super::admission_store::AdmissionStore;
+use super::decision::AdmissionError;
+use crate::auth::SharedTiers;
+use crate::concurrency::BackgroundTasks;
 
 /// Idle time after which an open connection is checked.
 const CHECK: Duration = Duration::from_millis(300);

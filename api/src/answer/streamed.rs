@@ -13,8 +13,8 @@ use tokio::task::JoinHandle;
 
 use super::response::{PendingResponse, explain_unknown_symbol};
 use crate::concurrency::limiter::Permit;
-use crate::concurrency::tasks::spawn_response;
-use crate::connection::request_id::{RequestId, current_request_id};
+use crate::concurrency::spawn_response;
+use crate::connection::{RequestId, current_request_id};
 use crate::error::ApiError;
 use crate::read::{DataVersion, ServedGeneration};
 use crate::render::body_channel::{

@@ -9,11 +9,10 @@ use telemetry::outln;
 use telemetry::table::ListArgs;
 use tokio_postgres::Client;
 
-use super::common::{self, RowList, connect_as_owner, parse_instant};
+use super::{RowList, connect_as_owner, parse_instant, print_changes, print_object, print_rows};
 use crate::account::accounts::{self, AccountDetails};
-use crate::account::{AccountActor, links, parse_email, sessions, subscription_changes};
-use crate::auth::SessionId;
-use crate::auth::tier::Tier;
+use crate::account::{AccountActor, links, parse_email, sessions};
+use crate::auth::{SessionId, Tier};
 
 /// Accounts: create, change, disable and delete.
 #[derive(Debug, Subcommand)]
@@ -122,8 +121,8 @@ pub(super) async fn run_account(command: AccountCommand, database: &DatabaseSett
             let actor = AccountActor::Operator(&email);
             let before = accounts::find_account(client, &email).await?;
             match after_period {
-                true => subscription_changes::set_next_tier(client, actor, tier).await?,
-                false => subscription_changes::set_tier(client, actor, tier, paid_until).await?,
+                true => accounts::set_next_tier(client, actor, tier).await?,
+                false => accounts::set_tier(client, actor, tier, paid_until).await?,
             }
             show_changes(client, &before, &email, json).await
         }
@@ -131,7 +130,7 @@ pub(super) async fn run_account(command: AccountCommand, database: &DatabaseSett
             let email = parse_email(&account.email)?;
             let before = accounts::find_account(client, &email).await?;
             let actor = AccountActor::Operator(&email);
-            subscription_changes::cancel_subscription(client, actor, paid_until).await?;
+            accounts::cancel_subscription(client, actor, paid_until).await?;
             show_changes(client, &before, &email, account.json).await
         }
         AccountCommand::Rename { account, to } => {
@@ -148,7 +147,7 @@ pub(super) async fn run_account(command: AccountCommand, database: &DatabaseSett
         AccountCommand::Delete(account) => {
             let email = parse_email(&account.email)?;
             accounts::delete_account(client, AccountActor::Operator(&email)).await?;
-            common::print_object(&json!({ "email": email, "deleted": true }), account.json);
+            print_object(&json!({ "email": email, "deleted": true }), account.json);
             Ok(())
         }
         AccountCommand::List(output) => list(client, &output).await,
@@ -171,16 +170,16 @@ async fn show_changes(
 ) -> anyhow::Result<()> {
     let after = json!(accounts::find_account(client, address).await?);
     if json {
-        common::print_object(&after, true);
+        print_object(&after, true);
     } else {
         outln!("account {address}:");
-        common::print_changes(&json!(before), &after);
+        print_changes(&json!(before), &after);
     }
     Ok(())
 }
 
 async fn show(client: &Client, address: &str, json: bool) -> anyhow::Result<()> {
-    common::print_object(&json!(accounts::find_account(client, &parse_email(address)?).await?), json);
+    print_object(&json!(accounts::find_account(client, &parse_email(address)?).await?), json);
     Ok(())
 }
 
@@ -204,7 +203,7 @@ async fn list(client: &Client, output: &ListArgs) -> anyhow::Result<()> {
         ],
         empty: "no accounts: api account create EMAIL creates one",
     };
-    common::print_rows(&rows, &list, output);
+    print_rows(&rows, &list, output);
     Ok(())
 }
 
@@ -251,7 +250,7 @@ async fn print_link(
     let (secret, expires_at) = (created.secret.expose_secret(), created.expires_at);
     let link = format!("{}/link/{secret}", arguments.url.trim_end_matches('/'));
     if arguments.json {
-        common::print_object(&json!({ "email": email, "link": link, "expires_at": expires_at }), true);
+        print_object(&json!({ "email": email, "link": link, "expires_at": expires_at }), true);
         return Ok(());
     }
     outln!("{link}");
@@ -300,6 +299,6 @@ async fn run_sessions(client: &mut Client, arguments: &SessionArguments) -> anyh
         ],
         empty: "no sessions: the holder is not signed in to the dashboard",
     };
-    common::print_rows(&left, &list, &arguments.output);
+    print_rows(&left, &list, &arguments.output);
     Ok(())
 }

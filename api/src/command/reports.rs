@@ -7,7 +7,7 @@ use store::db::DatabaseSettings;
 use telemetry::table::ListArgs;
 use tokio_postgres::Client;
 
-use super::common::{self, RowList, connect_as_owner};
+use super::{RowList, connect_as_owner, print_object, print_rows};
 use crate::account::audit::list_email_history;
 use crate::account::statistics::{count_by_endpoint, find_usage};
 use crate::account::{accounts, parse_email};
@@ -45,7 +45,7 @@ pub(super) async fn run_usage(arguments: UsageArguments, database: &DatabaseSett
         "burst": used.burst,
         "available_now": used.available,
     });
-    common::print_object(&object, arguments.output.json);
+    print_object(&object, arguments.output.json);
     Ok(())
 }
 
@@ -66,7 +66,7 @@ async fn calls(client: &Client, email: &str, days: i64, output: &ListArgs) -> an
         ],
         empty: &empty,
     };
-    common::print_rows(&rows, &list, output);
+    print_rows(&rows, &list, output);
     Ok(())
 }
 
@@ -88,6 +88,6 @@ pub(super) async fn run_audit(arguments: AuditArguments, database: &DatabaseSett
         columns: &[("at", "at (UTC)"), ("actor", "actor"), ("action", "action"), ("details", "details")],
         empty: "no changes: no account has or had this address",
     };
-    common::print_rows(&entries, &list, &arguments.output);
+    print_rows(&entries, &list, &arguments.output);
     Ok(())
 }

@@ -8,10 +8,10 @@ use axum::http::request::Parts;
 use market::text_enum;
 use secrecy::SecretString;
 
-use crate::app::state::App;
-use crate::dashboard::error::{PageError, PageResult};
-use crate::dashboard::session_cookie;
-use crate::dashboard::visitor::{AccountHolder, Visitor};
+use super::error::{PageError, PageResult};
+use super::session_cookie;
+use super::visitor::{AccountHolder, Visitor};
+use crate::app::App;
 
 /// Fields of a form.
 #[derive(Clone)]

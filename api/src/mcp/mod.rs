@@ -2,7 +2,6 @@
 //!
 //! Invariants: a tool call is a call of the API's router with the caller's key. Requests share no state.
 
-mod tool_call;
 mod tool_result;
 mod tools;
 
@@ -31,12 +30,12 @@ use tower::ServiceExt;
 
 use crate::admission::RequestContext;
 use crate::answer::{Access, Free, read_body};
-use crate::app::state::App;
-use crate::connection::request_id::{self, RequestId, current_request_id};
+use crate::app::App;
+use crate::connection::{RequestId, current_request_id, with_request_id};
 use crate::error::ApiError;
 use crate::parameters::UnroutedParameters;
-use tool_call::ToolCall;
 use tool_result::ToolResult;
+use tools::ToolCall;
 
 /// Path of the MCP endpoint.
 pub(crate) const PATH: &str = "/mcp";
@@ -232,7 +231,7 @@ impl ServerHandler for McpServer {
         let answer = match ToolCall::from_arguments(tool, &request.arguments.unwrap_or_default()) {
             Ok(call) => {
                 let asking = Box::pin(self.call_api(&call, caller, call_context));
-                request_id::with_request_id(call_context.id.clone(), asking).await?
+                with_request_id(call_context.id.clone(), asking).await?
             }
             Err(error) => ToolResult::invalid_argument(error),
         };

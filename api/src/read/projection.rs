@@ -14,11 +14,11 @@ use tokio::sync::Mutex;
 use tokio::sync::futures::Notified;
 use tokio::time::{Instant, timeout_at};
 
-use super::control_state::ControlState;
+use super::data_version::ControlState;
 use super::lookup::run_query;
 use super::read_source::{ConnectionSettings, ReadSource, SharedReadState};
 use super::{DataVersion, QueryError, ServedGeneration};
-use crate::concurrency::tasks::BackgroundTasks;
+use crate::concurrency::BackgroundTasks;
 use crate::parameters::MinVersion;
 use crate::parameters::served_rules::ServedRules;
 

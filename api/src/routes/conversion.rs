@@ -17,7 +17,7 @@ use store::view::View;
 use utoipa::ToSchema;
 
 use super::past::security::{facts_error, load_rate_history};
-use crate::concurrency::tasks::run_low_priority;
+use crate::concurrency::run_low_priority;
 use crate::error::ApiError;
 use crate::parameters::{Knowledge, Output, ParameterReader, ResponseFormat};
 use crate::read::past_version::{PastVersion, find_version};

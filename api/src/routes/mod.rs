@@ -18,7 +18,6 @@ pub(crate) mod screeners;
 pub(crate) mod search;
 pub(crate) mod sectors;
 pub(crate) mod service;
-pub(crate) mod split_calendar;
 pub(crate) mod stocks;
 
 pub(crate) use endpoint::{BodyErrorResponses, ErrorResponses, endpoint};

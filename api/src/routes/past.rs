@@ -1,7 +1,6 @@
 //! Data at the version that a request asks for. The current version is read from the served tables, which the projector
 //! fills. An earlier version is derived again from the stored feed records (facts).
 
-pub(crate) mod revisions;
 pub(crate) mod security;
 
 use std::sync::Arc;

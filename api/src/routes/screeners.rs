@@ -1,6 +1,5 @@
 //! `GET /v1/screener` and its presets: high yield, dividend growth, aristocrats and kings (R15, R18).
 
-mod facets;
 pub(crate) mod filters;
 
 use std::collections::BTreeMap;
@@ -10,16 +9,15 @@ use market::metrics::dividends::safety::HIGH_YIELD_MINIMUM;
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use super::endpoint;
 use crate::answer::{Free, HandlerContext, RenderedBody};
-use crate::concurrency::tasks::run_low_priority;
+use crate::concurrency::run_low_priority;
 use crate::error::ApiError;
 use crate::parameters::cursor::CursorSigner;
 use crate::read::memory_tables::{SecurityRow, StockTable};
 use crate::render::envelope::ListMeta;
 use crate::render::rows;
-use crate::routes::endpoint;
-use facets::FacetCounts;
-use filters::{Criterion, Preset, ScreenFilters, ScreenerRow};
+use filters::{Criterion, FacetCounts, Preset, ScreenFilters, ScreenerRow};
 
 /// A page of a screener.
 #[derive(Debug, Serialize, ToSchema)]

@@ -8,8 +8,9 @@ use market::row::TableRow;
 use market::{table_row, text_enum};
 use rust_decimal::Decimal;
 
+use super::endpoint;
 use crate::answer::{Free, HandlerContext, RenderedBody};
-use crate::concurrency::tasks::run_low_priority;
+use crate::concurrency::run_low_priority;
 use crate::error::ApiError;
 use crate::parameters::cursor::CursorSigner;
 use crate::parameters::facets::{FilterField, trigram_similarity, trigrams};
@@ -18,7 +19,6 @@ use crate::read::DataVersion;
 use crate::read::memory_tables::{NameIndex, SearchNames, SecurityRow, StockTable};
 use crate::render::envelope::{List, ListMeta};
 use crate::render::rows;
-use crate::routes::endpoint;
 
 const PAGING: PageOptions = PageOptions {
     default_limit: 20,

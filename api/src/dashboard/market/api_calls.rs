@@ -18,8 +18,8 @@ use tower::ServiceExt;
 
 use crate::admission::RequestContext;
 use crate::answer::InternalRequest;
-use crate::auth::tier::Tier;
-use crate::concurrency::tasks::{LowPriorityError, run_low_priority};
+use crate::auth::Tier;
+use crate::concurrency::{LowPriorityError, run_low_priority};
 use crate::parameters::MinVersion;
 use crate::read::QueryError;
 use crate::read::memory_tables::{LeftOut, RestrictedSecurities};

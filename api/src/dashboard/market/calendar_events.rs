@@ -9,13 +9,13 @@ use axum::response::Response;
 use chrono::{Days, NaiveDate};
 use serde_json::Value;
 
+use super::api_calls::{ApiCalls, MarketResult, encode};
+use super::values::{digits, humanize, rows_of, str_of};
 use crate::answer::private_response;
-use crate::app::state::App;
-use crate::dashboard::market::api_calls::{ApiCalls, MarketResult, encode};
-use crate::dashboard::market::values::{digits, humanize, rows_of, str_of};
+use crate::app::App;
 use crate::parameters::MinVersion;
 use crate::read::QueryError;
-use crate::read::dividend_revisions::DividendRevisions;
+use crate::read::changes::DividendRevisions;
 use crate::render::icalendar::{CalendarFile, CalendarWriter, Event, MEDIA_TYPE, event_id, host_of};
 
 /// Number of past days whose dividends a calendar contains.

@@ -21,14 +21,13 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use telemetry::escape_formula;
 
+use super::api_calls::{Answer, ApiCalls, MarketError, encode, with_parameter};
+use super::calendar_events::{Calendar, as_calendar};
 use crate::account::portfolios::{Portfolio, find_portfolio};
 use crate::answer::{Access, Free, origin_of, private_response};
-use crate::app::state::App;
-use crate::auth::AccountId;
-use crate::auth::tier::Tier;
+use crate::app::App;
+use crate::auth::{AccountId, Tier};
 use crate::dashboard::form::Form;
-use crate::dashboard::market::api_calls::{Answer, ApiCalls, MarketError, encode, with_parameter};
-use crate::dashboard::market::calendar_events::{Calendar, as_calendar};
 use crate::error::ApiError;
 use crate::parameters::{ParameterError, ParameterReader, Parameters, ResponseFormat, UnroutedParameters};
 use crate::render::cache::CacheKey;

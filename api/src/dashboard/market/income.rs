@@ -3,7 +3,6 @@
 mod parts;
 mod payments;
 mod portfolio_text;
-mod transaction_text;
 pub(crate) mod transactions;
 
 use axum::body::Bytes;
@@ -13,21 +12,20 @@ use chrono::NaiveDate;
 use maud::{Markup, html};
 use serde_json::Value;
 
+use super::api_calls::{ApiCalls, MarketError, MarketResult, encode, in_currency};
+use super::block::{Block, read_currency, render_currencies};
+use super::calendar_events::{Calendar, income_call};
+use super::reader::{MarketReader, PageContent, as_file};
+use super::values::{Unit, digits, render_converted, render_value, rows_of, str_of};
 use crate::dashboard::form::Form;
-use crate::dashboard::market::api_calls::{ApiCalls, MarketError, MarketResult, encode, in_currency};
-use crate::dashboard::market::block::{Block, read_currency, render_currencies};
-use crate::dashboard::market::calendar_events::{Calendar, income_call};
-use crate::dashboard::market::page::{PageContent, as_file};
-use crate::dashboard::market::reader::MarketReader;
-use crate::dashboard::market::values::{Unit, digits, render_converted, render_value, rows_of, str_of};
+use crate::dashboard::view::format_count;
 use crate::dashboard::view::layout::{Number, Text, data_table, error_message, stacked_table};
-use crate::dashboard::view::numbers::format_count;
 use crate::dashboard::view::plot::{Bar, BarChart};
-pub(crate) use parts::TRANSACTIONS_PATH;
 use parts::{content, entry_fields, heading, render_gaps, round_to_cents, save_form};
 use portfolio_text::PortfolioText;
-pub(crate) use portfolio_text::read_holdings;
-pub(crate) use transaction_text::TransactionText;
+
+pub(crate) use parts::TRANSACTIONS_PATH;
+pub(crate) use portfolio_text::{TransactionText, read_holdings};
 
 /// Responds with the form, or with the income of the holdings in the query.
 pub(crate) async fn show_form(reader: MarketReader) -> Response {

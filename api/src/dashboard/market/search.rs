@@ -9,11 +9,10 @@ use maud::html;
 use rust_decimal::Decimal;
 use serde_json::Value;
 
-use crate::dashboard::market::api_calls::{ApiCalls, MarketError, MarketResult, encode};
-use crate::dashboard::market::block::{Block, render_results};
-use crate::dashboard::market::page::PageContent;
-use crate::dashboard::market::reader::MarketReader;
-use crate::dashboard::market::values::{rows_of, str_of};
+use super::api_calls::{ApiCalls, MarketError, MarketResult, encode};
+use super::block::{Block, render_results};
+use super::reader::{MarketReader, PageContent};
+use super::values::{rows_of, str_of};
 use crate::dashboard::view::layout::Section;
 
 /// Values of the field `match` of a search result. These values mean that the search text identifies one security. If

@@ -1,9 +1,7 @@
 //! `/s/{symbol}`: page of one security, and its blocks as CSV files.
 
 mod blocks;
-mod comparison;
 pub(crate) mod figures;
-mod over_time;
 mod prices;
 
 use axum::extract::Path;
@@ -15,28 +13,22 @@ use market::text_enum;
 use maud::{Markup, html};
 use serde_json::Value;
 
-use crate::auth::tier::Tier;
-use crate::concurrency::tasks::run_low_priority;
-use crate::dashboard::market::api_calls::{
-    ApiCalls, MarketError, MarketResult, encode, in_currency, with_parameter,
-};
-use crate::dashboard::market::block::{Block, render_currencies, render_listings};
-use crate::dashboard::market::chart::Close;
-use crate::dashboard::market::page::{PageContent, as_file};
-use crate::dashboard::market::quality::render_sources;
-use crate::dashboard::market::reader::MarketReader;
-use crate::dashboard::market::values::{
-    Unit, exchange_name, format_value, humanize, render_value, rows_of, str_of,
-};
+use super::api_calls::{ApiCalls, MarketError, MarketResult, encode, in_currency, with_parameter};
+use super::block::{Block, render_currencies, render_listings};
+use super::chart::Close;
+use super::quality::render_sources;
+use super::reader::{MarketReader, PageContent, as_file};
+use super::values::{Unit, exchange_name, format_value, humanize, render_value, rows_of, str_of};
+use crate::auth::Tier;
+use crate::concurrency::run_low_priority;
 use crate::dashboard::view::layout::Section;
 use crate::routes::stocks::metrics::EXPLAIN_TIER;
 use blocks::{
-    change, holders_table, holdings_table, render_quality, render_rows, render_years, splits_table,
+    change, holders_table, holdings_table, render_figures_by_quarter, render_growth, render_quality,
+    render_rows, render_years, splits_table,
 };
-use comparison::{Comparison, compare_call};
 use figures::render_figures;
-use over_time::{render_figures_by_quarter, render_growth};
-use prices::{PriceBlock, PriceChoice};
+use prices::{Comparison, PriceBlock, PriceChoice, compare_call};
 
 /// API responses from which the page is rendered.
 struct Answers {

@@ -7,14 +7,14 @@ use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
 use maud::html;
 
+use super::sign_in;
 use crate::account::links::{self, LinkPurpose, OneTimeLink};
 use crate::account::password;
-use crate::app::dashboard_settings::SignUp;
+use crate::app::App;
 use crate::app::login_throttle::AttemptCharge;
-use crate::app::state::App;
+use crate::app::settings::SignUp;
 use crate::dashboard::error::{PAGE_DEADLINE, PageError, PageResult, run_within, to_form_message};
 use crate::dashboard::form::PublicForm;
-use crate::dashboard::pages::sign_in;
 use crate::dashboard::view::layout::{Section, error_message};
 use crate::dashboard::visitor::Visitor;
 

@@ -3,7 +3,6 @@
 //!
 //! Text before the header and after the rows is allowed. A header in the middle of a file begins another section.
 
-mod cell_text;
 mod layout;
 mod row;
 
@@ -11,11 +10,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use csv::StringRecord;
 
-use self::cell_text::decimal_mark;
-use self::layout::{BROKERS, Broker, Field, NUMBERS, TableColumns};
-use self::row::Row;
 use super::body_lines::{Line, NumberedRecord, read_records};
 use crate::parameters::ParameterError;
+use layout::{BROKERS, Broker, Field, NUMBERS, TableColumns};
+use row::{Row, decimal_mark};
 
 /// Rows of a broker's file.
 pub(super) struct BrokerFile {

@@ -8,7 +8,7 @@ use market::decimal::ExactDecimal;
 use market::row::{FxRow, TableRow};
 
 use crate::answer::{Free, HandlerContext, RenderedBody};
-use crate::concurrency::tasks::run_low_priority;
+use crate::concurrency::run_low_priority;
 use crate::error::ApiError;
 use crate::parameters::{Direction, Knowledge, Output, Page, PageOptions, SortValue, Sortable, parameters};
 use crate::read::past_version::find_current_version;

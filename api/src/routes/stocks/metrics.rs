@@ -11,7 +11,7 @@ use store::facts::name_files;
 use utoipa::ToSchema;
 
 use crate::answer::{Free, HandlerContext, RenderedBody};
-use crate::auth::tier::Tier;
+use crate::auth::Tier;
 use crate::error::ApiError;
 use crate::parameters::{Knowledge, Output, RequestedSymbol, ResponseFormat, parameters};
 use crate::read::past_securities::PriceColumns;

@@ -1,6 +1,5 @@
 //! Stocks and ETFs: the list, and all resources of one security.
 
-pub(crate) mod etf_holders;
 pub(crate) mod events;
 pub(crate) mod list;
 pub(crate) mod metrics;

@@ -16,7 +16,7 @@ use crate::error::ApiError;
 use crate::parameters::{ParameterError, SymbolList, parameters, parse_holdings};
 use crate::read::changes::{ListedSecurities, NoticeSelection, read_notice};
 use crate::read::{QueryError, lookup};
-use crate::routes::portfolio::transaction_text::transaction_symbols;
+use crate::routes::portfolio::transactions::transaction_symbols;
 
 const NEWEST: &str = include_str!("../../../../queries/changes/newest_notices.sql");
 const MEDIA_TYPE: HeaderValue = HeaderValue::from_static("application/atom+xml; charset=utf-8");

@@ -5,8 +5,7 @@ use rust_decimal::{Decimal, RoundingStrategy};
 use serde_json::Value;
 
 use crate::dashboard::market::block::{Choice, render_choices};
-use crate::dashboard::market::page::PageContent;
-use crate::dashboard::market::reader::MarketReader;
+use crate::dashboard::market::reader::{MarketReader, PageContent};
 use crate::dashboard::market::values::str_of;
 use crate::dashboard::view::layout::{Section, to_sentence};
 

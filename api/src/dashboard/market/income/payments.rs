@@ -14,8 +14,8 @@ use crate::dashboard::market::values::{
     Unit, digits, humanize, render_converted, render_date, render_value, rows_of, str_of,
 };
 use crate::dashboard::view::layout::{Number, Text, list_table, stacked_table};
-use crate::dashboard::view::numbers::{format_count, format_grouped};
 use crate::dashboard::view::plot::{Bar, BarChart};
+use crate::dashboard::view::{format_count, format_grouped};
 
 /// Id of the form with the transactions. The buttons of the page send it.
 pub(super) const FORM: &str = "entered";

@@ -11,17 +11,16 @@ use serde_json::Value;
 
 use super::parts::{TRANSACTIONS_PATH, content, entry_fields, heading, save_form};
 use super::payments::{DEFAULT_SORT, FORM, render_payments};
-use super::transaction_text::TransactionText;
+use super::portfolio_text::TransactionText;
 use crate::account::portfolios::MAX_TRANSACTION_BYTES;
 use crate::answer::MAX_BODY_BYTES;
-use crate::app::state::App;
+use crate::app::App;
 use crate::dashboard::form::Form;
 use crate::dashboard::market::api_calls::{
     ApiCalls, MarketError, MarketResult, encode, in_currency, with_parameter,
 };
 use crate::dashboard::market::block::{read_currency, render_currencies, render_listings};
-use crate::dashboard::market::page::{PageContent, as_file};
-use crate::dashboard::market::reader::MarketReader;
+use crate::dashboard::market::reader::{MarketReader, PageContent, as_file};
 use crate::dashboard::market::values::rows_of;
 use crate::dashboard::view::layout::error_message;
 use crate::render::icalendar::{CalendarSource, host_of};

@@ -11,11 +11,9 @@ use rust_decimal::Decimal;
 use serde_json::Value;
 
 use super::blocks::{change, render_folded};
-
 use crate::dashboard::market::api_calls::{ApiCalls, MarketError, MarketResult, encode};
 use crate::dashboard::market::block::Block;
-use crate::dashboard::market::page::PageContent;
-use crate::dashboard::market::reader::MarketReader;
+use crate::dashboard::market::reader::{MarketReader, PageContent};
 use crate::dashboard::market::values::{Unit, digits, humanize, render_value, rows_of, str_of};
 use crate::dashboard::view::layout::{Number, Section, Text, stacked_table};
 use crate::dashboard::view::markdown::rule_link;
