@@ -35,7 +35,8 @@ impl Form {
         Self::read(query.as_bytes())
     }
 
-    fn read(body: &[u8]) -> Self {
+    /// Reads the body of a submitted form.
+    pub(crate) fn read(body: &[u8]) -> Self {
         Self(form_urlencoded::parse(body).into_owned().collect())
     }
 

@@ -7,8 +7,8 @@ pub(crate) mod transactions;
 
 use axum::body::Bytes;
 use axum::extract::Request;
-use axum::response::{Redirect, Response};
-use chrono::NaiveDate;
+use axum::response::Response;
+use futures::TryFutureExt;
 use maud::{Markup, html};
 use serde_json::Value;
 
@@ -18,10 +18,11 @@ use super::calendar_events::{Calendar, income_call};
 use super::reader::{MarketReader, PageContent, as_file};
 use super::values::{Unit, digits, render_converted, render_value, rows_of, str_of};
 use crate::dashboard::form::Form;
-use crate::dashboard::view::format_count;
 use crate::dashboard::view::layout::{Number, Text, data_table, error_message, stacked_table};
 use crate::dashboard::view::plot::{Bar, BarChart};
-use parts::{content, entry_fields, heading, render_gaps, round_to_cents, save_form};
+use parts::{
+    content, entry_fields, heading, month_name, render_gaps, round_to_cents, save_form, unconverted,
+};
 use portfolio_text::PortfolioText;
 
 pub(crate) use parts::TRANSACTIONS_PATH;
@@ -41,40 +42,27 @@ pub(crate) async fn show_form(reader: MarketReader) -> Response {
 
 /// Responds with the income of the submitted holdings.
 pub(crate) async fn show_income(reader: MarketReader, request: Request) -> Response {
-    match Form::from_upload(request, &reader.app).await {
-        Ok(form) => {
-            let portfolio = PortfolioText::read(form.file_or_text());
-            respond_income(&reader, portfolio, &read_currency(form.text("currency"))).await
-        }
-        Err(error) => reader.respond_error(MarketError::Refused(error)).await,
-    }
+    let respond = async {
+        let form = Form::from_upload(request, &reader.app).await.map_err(MarketError::Refused)?;
+        let portfolio = PortfolioText::read(form.file_or_text());
+        Ok(respond_income(&reader, portfolio, &read_currency(form.text("currency"))).await)
+    };
+    reader.respond_with(respond).await
 }
 
 /// Responds with the dividend events of the submitted holdings, as an iCalendar file.
 pub(crate) async fn show_calendar(reader: MarketReader, body: Bytes) -> Response {
-    let form = read_form(&body);
+    let form = Form::read(&body);
     let calendar = Calendar::Income { holdings: form.text("holdings"), edits: 0 };
-    let respond =
-        async { calendar.respond(&reader.app, &reader.file_calls().await?, &reader.origin, None).await };
-    match respond.await {
-        Ok(file) => as_file(file, "income.ics"),
-        Err(error) => reader.respond_error(error).await,
-    }
-}
-
-fn read_form(body: &Bytes) -> Form {
-    Form::from_query(&String::from_utf8_lossy(body))
+    let file = calendar.respond_to_reader(&reader).map_ok(|file| as_file(file, "income.ics"));
+    reader.respond_with(file).await
 }
 
 /// Responds with the payments of the submitted holdings, as CSV.
 pub(crate) async fn show_csv(reader: MarketReader, body: Bytes) -> Response {
-    let form = read_form(&body);
+    let form = Form::read(&body);
     let call = in_currency(&income_call(form.text("holdings")), &read_currency(form.text("currency")));
     reader.respond_csv(&call, "income.csv", "the holdings or the currency cannot be read").await
-}
-
-pub(crate) async fn redirect_to_form() -> Redirect {
-    Redirect::to("/income")
 }
 
 async fn respond_income(reader: &MarketReader, portfolio: PortfolioText, currency: &str) -> Response {
@@ -183,28 +171,11 @@ fn sums(data: &Value) -> Markup {
         @match data.get("converted") {
             None => { @for total in rows_of(&data["totals"]) { (total_facts(total)) } },
             Some(converted) => {
-                (unconverted(converted))
+                (unconverted(converted, &converted["total"]["currency"]))
                 (total_facts(&converted["total"]))
                 details { summary { "As declared" } @for total in rows_of(&data["totals"]) { (total_facts(total)) } }
             },
         }
-    }
-}
-
-/// Numbers of amounts that the sums in the chosen currency leave out.
-fn unconverted(converted: &Value) -> Markup {
-    let currency = str_of(&converted["total"]["currency"]);
-    let count = |field: &str, one, many| {
-        let count = converted[field].as_i64().filter(|count| *count > 0)?;
-        Some(format_count(count, one, many))
-    };
-    let counts = [
-        count("unconverted", "payment", "payments"),
-        count("unconverted_values", "value of a holding", "values of holdings"),
-    ];
-    let counts: Vec<String> = counts.into_iter().flatten().collect();
-    html! {
-        @if !counts.is_empty() { p.notice { "The sums leave out " (counts.join(" and ")) ", because no exchange rate to " (currency) " is known." } }
     }
 }
 
@@ -247,10 +218,6 @@ fn months(data: &Value) -> Markup {
             }))
         }
     }
-}
-
-fn month_name(value: &Value, format: &str) -> String {
-    str_of(value).parse::<NaiveDate>().map(|day| day.format(format).to_string()).unwrap_or_default()
 }
 
 /// Bar of a month, in cents: a converted amount has more decimal places than a reader needs.

@@ -31,7 +31,7 @@ use std::time::Duration;
 use axum::body::{Body, Bytes};
 use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::middleware::{Next, from_fn_with_state};
-use axum::response::Response;
+use axum::response::{Redirect, Response};
 use axum::routing::get;
 use axum::{Extension, Router};
 use hyper::body::{Body as HttpBody, Frame, SizeHint};
@@ -69,8 +69,8 @@ pub(crate) fn market_routes(app: &App, data: Router) -> Router<App> {
         .route("/sectors/{sector}", get(sectors::show_sector))
         .route("/income", get(income::show_form).post(income::show_income))
         .merge(income::transactions::transaction_routes())
-        .route("/income.csv", get(income::redirect_to_form).post(income::show_csv))
-        .route("/income.ics", get(income::redirect_to_form).post(income::show_calendar))
+        .route("/income.csv", get(async || Redirect::to("/income")).post(income::show_csv))
+        .route("/income.ics", get(async || Redirect::to("/income")).post(income::show_calendar))
         .route("/quality", get(quality::show_quality))
         .route("/sitemap.xml", get(search::show_sitemap))
         .layer(Extension(PageRenderer { data, renders }))

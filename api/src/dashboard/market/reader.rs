@@ -12,6 +12,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{Html, IntoResponse, Redirect, Response};
 use bytes::Bytes;
+use futures::TryFutureExt;
 use maud::{Markup, html};
 use serde_json::Value;
 use tokio::sync::Semaphore;
@@ -177,13 +178,9 @@ impl MarketReader {
     where
         F: Future<Output = Result<PageContent, MarketError>>,
     {
-        match self.cached_page(target, build).await {
-            Ok(page) => {
-                ([(header::CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"))], page)
-                    .into_response()
-            }
-            Err(error) => self.respond_error(error).await,
-        }
+        let html = HeaderValue::from_static("text/html; charset=utf-8");
+        let page = self.cached_page(target, build);
+        self.respond_with(page.map_ok(|page| ([(header::CONTENT_TYPE, html)], page))).await
     }
 
     /// Responds with a page that shows what the visitor has entered. Such a page is not cached.
@@ -191,8 +188,16 @@ impl MarketReader {
     where
         F: Future<Output = Result<PageContent, MarketError>>,
     {
-        match self.build_page(build).await {
-            Ok(page) => Html(page).into_response(),
+        self.respond_with(self.build_page(build).map_ok(Html)).await
+    }
+
+    /// Responds with what `work` returns, or with the page of its error.
+    pub(crate) async fn respond_with<T: IntoResponse>(
+        &self,
+        work: impl Future<Output = MarketResult<T>>,
+    ) -> Response {
+        match work.await {
+            Ok(done) => done.into_response(),
             Err(error) => self.respond_error(error).await,
         }
     }
@@ -318,12 +323,14 @@ impl MarketReader {
 
     /// Responds with the rows of an API call as a CSV file. `refusal` is the message if the API refuses the call.
     pub(crate) async fn respond_csv(&self, call: &str, file: &str, refusal: &str) -> Response {
-        let respond = async { self.file_calls().await?.respond(&with_parameter(call, "format=csv")).await };
-        match respond.await {
-            Ok(response) if response.status().is_success() => as_file(response, file),
-            Ok(_) => self.respond_error(MarketError::Refused(refusal.to_owned())).await,
-            Err(error) => self.respond_error(error).await,
-        }
+        let respond = async {
+            let response = self.file_calls().await?.respond(&with_parameter(call, "format=csv")).await?;
+            match response.status().is_success() {
+                true => Ok(as_file(response, file)),
+                false => Err(MarketError::Refused(refusal.to_owned())),
+            }
+        };
+        self.respond_with(respond).await
     }
 
     /// Responds with status 300 and the listings among which the reader has to choose.

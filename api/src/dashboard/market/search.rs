@@ -3,7 +3,8 @@
 use std::fmt::Write;
 
 use axum::http::{HeaderValue, header};
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
+use futures::TryFutureExt;
 use market::identity::SecurityAddress;
 use maud::html;
 use rust_decimal::Decimal;
@@ -82,12 +83,8 @@ const PAGES: [&str; 10] = [
 ];
 
 pub(crate) async fn show_sitemap(reader: MarketReader) -> Response {
-    match write_sitemap(&reader).await {
-        Ok(xml) => {
-            ([(header::CONTENT_TYPE, HeaderValue::from_static("application/xml"))], xml).into_response()
-        }
-        Err(error) => reader.respond_error(error).await,
-    }
+    let kind = [(header::CONTENT_TYPE, HeaderValue::from_static("application/xml"))];
+    reader.respond_with(write_sitemap(&reader).map_ok(|xml| (kind, xml))).await
 }
 
 async fn write_sitemap(reader: &MarketReader) -> MarketResult<String> {

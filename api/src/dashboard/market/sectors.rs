@@ -6,7 +6,7 @@ use axum::response::Response;
 use maud::{Markup, html};
 use serde_json::Value;
 
-use super::api_calls::{ApiCalls, MarketError, MarketResult, encode};
+use super::api_calls::{ApiCalls, MarketResult, encode};
 use super::block::{Block, SortHeading};
 use super::reader::{MarketReader, PageContent};
 use super::screener::render_table;
@@ -39,10 +39,12 @@ pub(crate) async fn show_sectors(reader: MarketReader) -> Response {
 }
 
 pub(crate) async fn show_sector(reader: MarketReader, path: Result<Path<String>, PathRejection>) -> Response {
-    let Ok(Path(sector)) = path else {
-        return reader.respond_error(MarketError::not_found("Nothing is at this address")).await;
+    let respond = async {
+        let Path(sector) = path?;
+        let target = format!("/sectors/{}", encode(&sector));
+        Ok(reader.respond(target, |calls| one(calls, sector.clone())).await)
     };
-    reader.respond(format!("/sectors/{}", encode(&sector)), |calls| one(calls, sector.clone())).await
+    reader.respond_with(respond).await
 }
 
 async fn list(calls: ApiCalls, sort: String) -> MarketResult<PageContent> {

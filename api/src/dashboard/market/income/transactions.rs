@@ -96,13 +96,11 @@ async fn show_form(reader: MarketReader) -> Response {
 
 /// Responds with the payments to the reader.
 async fn show_payments(reader: MarketReader, request: Request) -> Response {
-    match Entry::read(request, &reader.app).await {
-        Ok(entry) => {
-            let entry = &entry;
-            reader.respond_once(|calls| build(calls, entry, &reader)).await
-        }
-        Err(error) => reader.respond_error(error).await,
-    }
+    let respond = async {
+        let entry = &Entry::read(request, &reader.app).await?;
+        Ok(reader.respond_once(|calls| build(calls, entry, &reader)).await)
+    };
+    reader.respond_with(respond).await
 }
 
 async fn show_csv(reader: MarketReader, request: Request) -> Response {
@@ -117,12 +115,11 @@ async fn show_calendar(reader: MarketReader, request: Request) -> Response {
 async fn show_file(reader: MarketReader, request: Request, format: &str) -> Response {
     let respond = async {
         let entry = Entry::read(request, &reader.app).await?;
-        entry.respond(&reader.file_calls().await?, &format!("format={format}"), &reader.origin).await
+        let calls = reader.file_calls().await?;
+        let file = entry.respond(&calls, &format!("format={format}"), &reader.origin).await?;
+        Ok(as_file(file, &format!("dividends.{format}")))
     };
-    match respond.await {
-        Ok(file) => as_file(file, &format!("dividends.{format}")),
-        Err(error) => reader.respond_error(error).await,
-    }
+    reader.respond_with(respond).await
 }
 
 async fn build(calls: ApiCalls, entry: &Entry, reader: &MarketReader) -> MarketResult<PageContent> {

@@ -97,14 +97,14 @@ pub(crate) async fn show_explanation(
     reader: MarketReader,
     path: Result<Path<(String, String)>, PathRejection>,
 ) -> Response {
-    let Ok(Path((symbol, figure))) = path else {
-        return reader.respond_error(MarketError::not_found("Nothing is at this address")).await;
+    let respond = async {
+        let Path((symbol, figure)) = path?;
+        let unknown = || MarketError::not_found("No figure has this name");
+        let figure = Figure::find(&figure).ok_or_else(unknown)?;
+        let target = format!("/s/{}/why/{}", encode(&symbol), figure.name);
+        Ok(reader.respond(target, |calls| explain(calls, &symbol, figure)).await)
     };
-    let Some(figure) = Figure::find(&figure) else {
-        return reader.respond_error(MarketError::not_found("No figure has this name")).await;
-    };
-    let target = format!("/s/{}/why/{}", encode(&symbol), figure.name);
-    reader.respond(target, |calls| explain(calls, &symbol, figure)).await
+    reader.respond_with(respond).await
 }
 
 async fn explain(calls: ApiCalls, symbol: &str, figure: &'static Figure) -> MarketResult<PageContent> {
