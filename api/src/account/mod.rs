@@ -6,7 +6,6 @@
 pub(crate) mod accounts;
 pub(crate) mod audit;
 pub(crate) mod keys;
-pub(crate) mod links;
 pub(crate) mod names;
 pub(crate) mod password;
 pub(crate) mod portfolios;

@@ -19,10 +19,9 @@ use tokio::time::{MissedTickBehavior, interval, timeout};
 use tokio_postgres::Config;
 use tracing::Instrument;
 
-use super::admission_store::{InstanceId, StreamSlot};
+use super::admission_store::{InstanceId, StoreConnection, StreamSlot};
 use super::decision::{AdmissionDecision, AdmissionError, AdmissionRequest, AdmissionVerdict};
 use super::request_context::RequestContext;
-use super::store_connection::StoreConnection;
 use super::usage_recorder::UsageRecorder;
 use crate::auth::credential::PresentedKey;
 use crate::auth::{AccountId, SharedTiers, Tier, TierTable};

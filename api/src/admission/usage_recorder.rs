@@ -18,9 +18,8 @@ use tokio::sync::mpsc::error::TryRecvError;
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 use tokio_postgres::Config;
 
-use super::admission_store::{UsageIncrement, UsageKey};
+use super::admission_store::{StoreConnection, UsageIncrement, UsageKey};
 use super::decision::{AdmissionDecision, AdmissionError, AdmissionVerdict};
-use super::store_connection::StoreConnection;
 use crate::account::statistics::CallOutcome;
 use crate::auth::{AccountId, KeyId, SharedTiers};
 use crate::concurrency::BackgroundTasks;

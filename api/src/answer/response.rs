@@ -125,11 +125,7 @@ impl CacheHandle {
         version: &DataVersion,
         next_cursor: Option<&str>,
     ) -> CachedResponse {
-        CachedResponse { body, etag: self.etag(version), link: self.link(next_cursor) }
-    }
-
-    pub(super) fn etag(&self, version: &DataVersion) -> HeaderValue {
-        self.key.etag(version)
+        CachedResponse { body, etag: self.key.etag(version), link: self.link(next_cursor) }
     }
 
     pub(super) fn link(&self, next_cursor: Option<&str>) -> Option<HeaderValue> {

@@ -4,10 +4,10 @@ use chrono::{DateTime, Utc};
 use clap::Subcommand;
 use secrecy::ExposeSecret;
 use serde_json::json;
-use store::db::DatabaseSettings;
+use store::db::{DatabaseSettings, connect_accounts};
 use telemetry::table::ListArgs;
 
-use super::{RowList, connect_as_owner, parse_instant, print_object, print_rows};
+use super::{RowList, parse_instant, print_object, print_rows};
 use crate::account::keys::{self, ApiKey, CreatedKey, KeyKind, NewKey, Overlap};
 use crate::account::{AccountActor, accounts, parse_email};
 
@@ -66,7 +66,7 @@ pub(super) enum KeyCommand {
 
 /// Runs a key command.
 pub(super) async fn run_key(command: KeyCommand, database: &DatabaseSettings) -> anyhow::Result<()> {
-    let client = &mut connect_as_owner(database).await?;
+    let client = &mut connect_accounts(database).await?;
     match command {
         KeyCommand::Create { email, name, expires, rate_per_minute, json } => {
             let email = parse_email(&email)?;

@@ -4,10 +4,10 @@ use anyhow::ensure;
 use chrono::{DateTime, Utc};
 use clap::Subcommand;
 use serde_json::json;
-use store::db::DatabaseSettings;
+use store::db::{DatabaseSettings, connect_accounts};
 use telemetry::table::ListArgs;
 
-use super::{RowList, connect_as_owner, print_object, print_rows};
+use super::{RowList, print_object, print_rows};
 use crate::app::service_history::find_maintenance;
 
 const ADD: &str = include_str!("../../queries/maintenance/add.sql");
@@ -48,7 +48,7 @@ pub(super) async fn run_maintenance(
     command: MaintenanceCommand,
     database: &DatabaseSettings,
 ) -> anyhow::Result<()> {
-    let client = connect_as_owner(database).await?;
+    let client = connect_accounts(database).await?;
     match command {
         MaintenanceCommand::Add { from, to, text, json } => {
             let text = text.trim();

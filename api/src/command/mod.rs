@@ -1,6 +1,6 @@
 //! Commands of the operator: `api account …`, `api key …`, `api usage`, `api audit` and `api maintenance …`.
 //!
-//! Functions that the commands share: database connection, parsing of times, and output as text or JSON.
+//! Functions that the commands share: parsing of times, and output as text or JSON.
 //!
 //! The commands connect as the owner of the database.
 
@@ -8,15 +8,12 @@ mod accounts;
 pub mod cli;
 mod keys;
 mod maintenance;
-pub(crate) mod reports;
 
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 use serde_json::{Value, json};
-use store::db::{DatabaseSettings, connect_accounts};
 use telemetry::outln;
 use telemetry::table::{Column, ListArgs, Table};
-use tokio_postgres::Client;
 
 /// Prints one object, as JSON or as one `name: value` per line.
 pub(super) fn print_object(value: &Value, json: bool) {
@@ -92,11 +89,6 @@ fn text(value: &Value) -> String {
         }
         other => other.to_string(),
     }
-}
-
-/// Connects to the database with the accounts as its owner.
-pub(super) async fn connect_as_owner(database: &DatabaseSettings) -> anyhow::Result<Client> {
-    Ok(connect_accounts(database).await?)
 }
 
 /// Parses a command-line time: an RFC 3339 time, or a day. A day means the end of the day in UTC.

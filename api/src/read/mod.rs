@@ -8,11 +8,9 @@
 pub(crate) mod changes;
 mod data_version;
 mod error;
-pub(crate) mod lag;
 pub(crate) mod lookup;
 pub(crate) mod memory_tables;
 pub(crate) mod past_securities;
-pub(crate) mod past_version;
 pub(crate) mod projection;
 pub(crate) mod read_source;
 mod served_generation;

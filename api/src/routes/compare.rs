@@ -18,8 +18,7 @@ use crate::auth::Tier;
 use crate::error::ApiError;
 use crate::parameters::{Knowledge, Output, ResponseFormat, SymbolList, parameters};
 use crate::read::DataVersion;
-use crate::read::lookup::{self, ResolvedSymbols};
-use crate::read::past_version::PastVersion;
+use crate::read::lookup::{self, PastVersion, ResolvedSymbols};
 use crate::render::envelope::{ListMeta, Warning};
 use crate::render::rows;
 

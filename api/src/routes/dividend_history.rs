@@ -21,8 +21,7 @@ use crate::parameters::{
     SyncPoint, parameters,
 };
 use crate::read::DataVersion;
-use crate::read::lookup::{self, ResolvedSymbols};
-use crate::read::past_version::PastVersion;
+use crate::read::lookup::{self, PastVersion, ResolvedSymbols};
 use crate::render::envelope::{List, ListMeta, Warning};
 
 const HISTORY: &str = include_str!("../../queries/dividends/history.sql");

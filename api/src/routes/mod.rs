@@ -4,7 +4,7 @@
 pub(crate) mod bulk;
 pub(crate) mod changes;
 pub(crate) mod compare;
-mod conversion;
+pub(crate) mod conversion;
 pub(crate) mod dividend_calendar;
 pub(crate) mod dividend_history;
 mod endpoint;

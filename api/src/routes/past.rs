@@ -11,9 +11,9 @@ use chrono_tz::America::New_York;
 use crate::answer::HandlerContext;
 use crate::error::ApiError;
 use crate::parameters::{Knowledge, RequestedSymbol, SymbolList};
+use crate::read::DataVersion;
+use crate::read::lookup::{self, PastVersion, find_version};
 use crate::read::past_securities::{PastSecurity, PriceColumns};
-use crate::read::past_version::{PastVersion, find_version};
-use crate::read::{DataVersion, lookup};
 use security::derive_past_securities;
 
 impl<P> HandlerContext<P> {

@@ -3,7 +3,6 @@
 mod body_lines;
 mod brokers;
 mod distribution_events;
-mod payment_matching;
 mod position;
 pub(crate) mod received;
 mod received_payment;

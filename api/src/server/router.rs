@@ -18,8 +18,8 @@ use crate::app::App;
 use crate::error::ApiError;
 use crate::parameters::{MIN_VERSION_HEADER, UnroutedParameters};
 use crate::routes::{
-    bulk, changes, compare, dividend_calendar, dividend_history, etfs, openapi, portfolio, prices,
-    provenance, screeners, search, sectors, service, stocks,
+    bulk, changes, compare, conversion, dividend_calendar, dividend_history, etfs, openapi, portfolio,
+    prices, provenance, screeners, search, sectors, service, stocks,
 };
 use crate::{dashboard, mcp};
 
@@ -53,7 +53,7 @@ fn documented() -> OpenApiRouter<App> {
         .routes(routes!(stocks::snapshot::quote))
         .routes(routes!(stocks::snapshot::fundamentals))
         .routes(routes!(stocks::metrics::metrics))
-        .routes(routes!(stocks::metrics_history::metrics_history))
+        .routes(routes!(stocks::metrics::metrics_history))
         .routes(routes!(stocks::records::dividends))
         .routes(routes!(stocks::records::splits))
         .routes(routes!(stocks::events::events))
@@ -74,7 +74,7 @@ fn documented() -> OpenApiRouter<App> {
         .routes(routes!(etfs::holdings::holdings))
         .routes(routes!(prices::history::history))
         .routes(routes!(prices::latest))
-        .routes(routes!(prices::fx::rates))
+        .routes(routes!(conversion::rates))
         .routes(routes!(prices::growth::growth))
         .routes(routes!(search::search))
         .routes(routes!(compare::compare))

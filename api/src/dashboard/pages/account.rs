@@ -16,6 +16,7 @@ use crate::account::audit::{self, AuditEntry};
 use crate::account::password::{self, HashingClient, StoredPassword};
 use crate::account::sessions::{self, SessionCookies, SessionSummary};
 use crate::account::{AccountError, LockedAccount, accounts, parse_email};
+use crate::app::login_throttle::DeviceTrust;
 use crate::auth::SessionId;
 use crate::dashboard::error::{PageError, PageResult};
 use crate::dashboard::form::{AuthenticatedForm, Form, PageNotice};
@@ -162,7 +163,8 @@ fn present_field(id: &str, message: Option<&str>) -> Markup {
 async fn verify_password(holder: &AccountHolder, form: &Form) -> PageResult<StoredPassword> {
     let (visitor, account_id) = (&holder.visitor, holder.account_id());
     let throttle = &visitor.dashboard.login_throttle;
-    let charge = throttle.wait_for_confirmation(holder.email(), visitor.client).await?;
+    // The session is a reason to trust the network: attempts from other networks do not delay this one.
+    let charge = throttle.wait_for_sign_in(holder.email(), visitor.client, DeviceTrust::Network).await?;
     let known = find_stored(visitor, holder.email()).await?;
     let hashing = &visitor.dashboard.hashing;
     let client = HashingClient::Known(account_id);

@@ -15,7 +15,7 @@ use secrecy::ExposeSecret;
 use serde_json::Value;
 use tokio_postgres::Client;
 
-use super::schema_fields::{fields, limits, plain, text};
+use super::schema_fields::{fields, limits, text};
 use crate::account::AccountError;
 use crate::account::keys::{self, CreatedKey, KeyKind, NewKey, list_keys};
 use crate::app::App;
@@ -25,7 +25,7 @@ use crate::dashboard::view::layout::{self, Section, Viewer, csrf_field, error_me
 use crate::dashboard::view::live_example::ApiExample;
 use crate::dashboard::view::markdown;
 use crate::dashboard::visitor::{AccountHolder, Visitor};
-use crate::routes::openapi::code_samples::{WITHOUT_KEY, is_needed};
+use crate::routes::openapi::code_samples::{WITHOUT_KEY, is_needed, plain};
 use crate::routes::openapi::describe_deviation;
 
 const TITLE: &str = "Reference";

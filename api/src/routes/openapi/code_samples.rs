@@ -127,9 +127,11 @@ fn spaced(value: &Value) -> String {
     }
 }
 
-/// Text of a value in a URL. The items of a list are comma-separated.
-fn plain(value: &Value) -> String {
+/// Converts a JSON value to the text of a query parameter. A string is written without quotes, and an array becomes a
+/// comma-separated list.
+pub(crate) fn plain(value: &Value) -> String {
     match value {
+        Value::Null => String::new(),
         Value::String(text) => text.clone(),
         Value::Array(items) => items.iter().map(plain).collect::<Vec<_>>().join(","),
         other => other.to_string(),

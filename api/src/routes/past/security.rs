@@ -19,9 +19,9 @@ use tokio_util::task::AbortOnDropHandle;
 
 use crate::concurrency::run_low_priority;
 use crate::error::ApiError;
+use crate::read::lookup::{self, PastVersion};
 use crate::read::past_securities::{PastSecurity, PastSecurityKey, PriceColumns};
-use crate::read::past_version::PastVersion;
-use crate::read::{QueryError, ServedGeneration, lookup};
+use crate::read::{QueryError, ServedGeneration};
 
 /// Query for securities at one data version and one market date.
 #[derive(Debug)]

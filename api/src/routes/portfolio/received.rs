@@ -13,9 +13,10 @@ use utoipa::ToSchema;
 
 use super::body_lines::{TRANSACTIONS, body_error};
 use super::distribution_events::{DistributionEvents, LoadedEvents, TaxRates, load_events};
-use super::payment_matching::{PaymentPair, pair_payments};
 use super::position::IncomeGap;
-use super::received_payment::{ConvertibleReceived, ReceivedDividend, write_calendar};
+use super::received_payment::{
+    ConvertibleReceived, PaymentPair, ReceivedDividend, pair_payments, write_calendar,
+};
 use super::received_totals::{ReceivedConverted, ReceivedTotals, first_of_twelve_months, set_yields_on_cost};
 use super::reconciliation::{Reconciliation, reconcile};
 use super::share_count::{AccountSecurity, exchange_shares, first_days, load_mergers};

@@ -130,7 +130,7 @@ impl ReceivedTotals {
 }
 
 fn months<'a>(payments: impl Iterator<Item = &'a ReceivedDividend>) -> Vec<ReceivedMonth> {
-    let sums = group(payments, |payment| first_of_month(payment.day()));
+    let sums = group(payments, |payment| payment.day().with_day(1).unwrap_or(payment.day()));
     sums.map(|(month, sum)| ReceivedMonth { month, sum }).collect()
 }
 
@@ -188,10 +188,6 @@ fn group<'a, K: Ord>(
         sum.add(payment);
     }
     sums.into_iter().map(|((key, _), sum)| (key, sum))
-}
-
-fn first_of_month(day: NaiveDate) -> NaiveDate {
-    day.with_day(1).unwrap_or(day)
 }
 
 /// Gross amounts by symbol and currency.

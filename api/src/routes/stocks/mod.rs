@@ -3,7 +3,6 @@
 pub(crate) mod events;
 pub(crate) mod list;
 pub(crate) mod metrics;
-pub(crate) mod metrics_history;
 pub(crate) mod records;
 pub(crate) mod revisions;
 pub(crate) mod snapshot;

@@ -23,8 +23,8 @@ use crate::error::ApiError;
 use crate::parameters::{
     Direction, Output, Page, PageOptions, RequestedSymbol, SortValue, Sortable, parameters,
 };
-use crate::read::past_version::{PastVersion, find_current_version};
-use crate::read::{DataVersion, ServedGeneration, lookup};
+use crate::read::lookup::{self, PastVersion, find_current_version};
+use crate::read::{DataVersion, ServedGeneration};
 use crate::render::envelope::{Depth, List, Warning};
 use crate::routes::endpoint;
 use crate::routes::past::security::load_fact_history;
