@@ -111,7 +111,7 @@ impl<G: RequiredTier, P: Parameters> FromRequestParts<App> for Access<G, P> {
         if let (Ok(served), Some(named)) = (&generation, read.properties.named_generation)
             && served.id != named
             // Boxed, like the facet index above.
-            && let Some(kept) = Box::pin(app.projection.pin_kept(served, named)).await
+            && let Some(kept) = Box::pin(app.projection.kept.find(served, named)).await
         {
             generation = Ok(kept);
         }

@@ -40,7 +40,7 @@ pub(crate) struct Projection {
     shared: Arc<SharedReadState>,
     replicas: Vec<Arc<ReadSource>>,
     primary: Arc<ReadSource>,
-    kept: KeptGenerations,
+    pub(crate) kept: KeptGenerations,
     /// Number of requests so far. The replica that the next request tries first is computed from this number.
     next: AtomicUsize,
     max_replica_age: Duration,
@@ -118,15 +118,6 @@ impl Projection {
         self.shared.polled.notified()
     }
 
-    /// Pins a former generation; `None` if its tables no longer exist.
-    pub(crate) async fn pin_kept(
-        &self,
-        served: &ServedGeneration,
-        id: GenerationId,
-    ) -> Option<Arc<ServedGeneration>> {
-        self.kept.find(served, id).await
-    }
-
     /// Minimum version for the next read: the greatest journal position in the responses of this instance.
     fn answered(&self) -> MinVersion {
         MinVersion::of_position(self.shared.answered.load(Ordering::Relaxed))
@@ -177,7 +168,7 @@ const MAX_OPEN: usize = 2;
 
 /// Former generations in the primary database. Connections to a former generation are opened when a request first reads
 /// it.
-pub(super) struct KeptGenerations {
+pub(crate) struct KeptGenerations {
     settings: ConnectionSettings,
     shared: Arc<SharedReadState>,
     /// Former generations with open connections, the most recently used last.
@@ -197,7 +188,7 @@ impl KeptGenerations {
 
     /// Opens the former generation `id` in the primary database. Returns `None` if it was dropped or cannot be read. A
     /// connection of the generation `served` is used for this check.
-    pub(super) async fn find(
+    pub(crate) async fn find(
         &self,
         served: &ServedGeneration,
         id: GenerationId,

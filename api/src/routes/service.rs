@@ -17,7 +17,7 @@ use chrono::NaiveDate;
 use market::decimal::with_decimals_as_text;
 use market::text_enum;
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::json;
 use utoipa::ToSchema;
 
 use super::endpoint::InvalidParameterBody;
@@ -99,8 +99,7 @@ pub(crate) async fn health(State(app): State<App>) -> Response {
     let health = Health::from_app(&app);
     let up = health.status != Status::Down;
     let status = if up { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
-    let mut response = (status, Json(HealthAnswer { data: health })).into_response();
-    response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    let mut response = uncached_response(status, HealthAnswer { data: health });
     if !up {
         response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
     }
@@ -149,21 +148,21 @@ pub(crate) fn routes() -> Router<App> {
 
 /// Responds with 200 while the process runs.
 async fn live() -> Response {
-    probe_response(StatusCode::OK, json!({ "status": "alive" }))
+    uncached_response(StatusCode::OK, json!({ "status": "alive" }))
 }
 
 /// Responds with 200 if this instance can serve requests, and otherwise with 503 and the reason.
 async fn ready(State(app): State<App>) -> Response {
     match app.find_unreadiness() {
-        None => probe_response(StatusCode::OK, json!({ "status": "ready" })),
-        Some(reason) => probe_response(
+        None => uncached_response(StatusCode::OK, json!({ "status": "ready" })),
+        Some(reason) => uncached_response(
             StatusCode::SERVICE_UNAVAILABLE,
             json!({ "status": "not_ready", "reason": reason }),
         ),
     }
 }
 
-fn probe_response(status: StatusCode, body: Value) -> Response {
+fn uncached_response(status: StatusCode, body: impl Serialize) -> Response {
     let mut response = (status, Json(body)).into_response();
     response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     response

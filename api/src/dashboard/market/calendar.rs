@@ -350,7 +350,7 @@ mod tests {
     }
 
     fn choice(query: &str) -> CalendarChoice {
-        CalendarChoice::read(&Form::from_query(query), day("2024-06-17"), day("2023-06-17"))
+        CalendarChoice::read(&Form::read(query), day("2024-06-17"), day("2023-06-17"))
     }
 
     fn moved(choice: &CalendarChoice, is_later: bool) -> Option<NaiveDate> {

@@ -178,12 +178,12 @@ fn unknown_cell_field(field: &str) -> ApiError {
 }
 
 async fn show_calendar(call: FeedCall) -> Result<Response, ApiError> {
-    let form = Form::from_query(call.query());
+    let form = Form::read(call.query());
     respond_calendar(&call, Calendar::Dividends(form.text("symbols"))).await
 }
 
 async fn show_income(call: FeedCall) -> Result<Response, ApiError> {
-    let form = Form::from_query(call.query());
+    let form = Form::read(call.query());
     respond_calendar(&call, Calendar::Income { holdings: form.text("holdings"), edits: 0 }).await
 }
 

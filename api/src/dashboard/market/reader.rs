@@ -137,7 +137,7 @@ impl MarketReader {
 
     /// Query parameters of the request.
     pub(crate) fn parameters(&self) -> Form {
-        Form::from_query(&self.query)
+        Form::read(&self.query)
     }
 
     /// Appends the query of the request to `path`.

@@ -31,7 +31,7 @@ fn file_path(name: &str, file: &str) -> String {
 }
 
 pub(crate) async fn show_portfolios(holder: AccountHolder) -> PageResult {
-    let query = Form::from_query(&holder.visitor.query);
+    let query = Form::read(&holder.visitor.query);
     let mut edited = None;
     if !query.text("edit").is_empty() {
         let client = holder.database_client().await?;

@@ -48,7 +48,7 @@ pub(crate) async fn show_sign_up(visitor: Visitor) -> Response {
 }
 
 pub(crate) async fn show_sign_in(visitor: Visitor) -> Response {
-    let query = Form::from_query(&visitor.query);
+    let query = Form::read(&visitor.query);
     if visitor.signed.is_some() {
         return Redirect::to(allowed_target(query.text("next"))).into_response();
     }

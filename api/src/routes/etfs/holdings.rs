@@ -15,7 +15,7 @@ use store::FromRow;
 use utoipa::ToSchema;
 
 use super::unknown_fund_error;
-use crate::answer::{Free, HandlerContext, RenderedBody};
+use crate::answer::{Free, HandlerContext, RenderedBody, SelectedPage};
 use crate::error::ApiError;
 use crate::parameters::facets::{FacetNames, FilterField};
 use crate::parameters::{
@@ -235,10 +235,9 @@ async fn render(context: HandlerContext<HoldingsParameters>) -> Result<RenderedB
     let stale = version.as_of.zip(snapshot).is_some_and(|(now, then)| (now - then).num_days() > STALE_DAYS);
     let filters = HoldingFilters::read(&context, &all).await?;
     let kept = all.iter().filter(|holding| filters.matches(holding));
-    let signer = context.app.signer.of_response(version.to_exact_text());
-    let (rows, next_cursor) = asked.page.select_rows(kept, &signer);
-    let mut list = ListMeta::new(&version, rows.len(), asked.page.limit, next_cursor.clone());
+    let SelectedPage { rows, meta: mut list, version } = context.select_page(&asked.page, version, kept);
     list.as_of = snapshot;
+    let next_cursor = list.next_cursor.clone();
     let meta = HoldingsMeta { list, weight_total, stale };
     Ok(RenderedBody { body: rows::render_list(&asked.output, &rows, &meta)?, version, next_cursor })
 }
