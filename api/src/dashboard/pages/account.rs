@@ -163,7 +163,8 @@ fn present_field(id: &str, message: Option<&str>) -> Markup {
 async fn verify_password(holder: &AccountHolder, form: &Form) -> PageResult<StoredPassword> {
     let (visitor, account_id) = (&holder.visitor, holder.account_id());
     let throttle = &visitor.dashboard.login_throttle;
-    // The session is a reason to trust the network: attempts from other networks do not delay this one.
+    // Attempts for the same account from other networks do not delay the confirmation. Networks of one IPv6 /48 count as
+    // one here.
     let charge = throttle.wait_for_sign_in(holder.email(), visitor.client, DeviceTrust::Network).await?;
     let known = find_stored(visitor, holder.email()).await?;
     let hashing = &visitor.dashboard.hashing;
