@@ -218,7 +218,7 @@ fn calendar_url(symbols: &str) -> String {
 pub(crate) async fn show_file(reader: MarketReader) -> Response {
     let parameters = reader.parameters();
     let calendar = Calendar::Dividends(parameters.text("symbols"));
-    reader.respond_with(calendar.respond_to_reader(&reader)).await
+    reader.respond_with(calendar.respond_to_reader(&reader).await).await
 }
 
 /// Kinds of days, each with the value of the parameter `days`, a title, and the path and further parameters of the API

@@ -8,7 +8,6 @@ pub(crate) mod transactions;
 use axum::body::Bytes;
 use axum::extract::Request;
 use axum::response::Response;
-use futures::TryFutureExt;
 use maud::{Markup, html};
 use serde_json::Value;
 
@@ -42,19 +41,20 @@ pub(crate) async fn show_form(reader: MarketReader) -> Response {
 
 /// Responds with the income of the submitted holdings.
 pub(crate) async fn show_income(reader: MarketReader, request: Request) -> Response {
-    let respond = async {
+    let result = async {
         let form = Form::from_upload(request, &reader.app).await.map_err(MarketError::Refused)?;
         let portfolio = PortfolioText::read(form.file_or_text());
         Ok(respond_income(&reader, portfolio, &read_currency(form.text("currency"))).await)
-    };
-    reader.respond_with(respond).await
+    }
+    .await;
+    reader.respond_with(result).await
 }
 
 /// Responds with the dividend events of the submitted holdings, as an iCalendar file.
 pub(crate) async fn show_calendar(reader: MarketReader, body: Bytes) -> Response {
     let form = Form::read(&body);
     let calendar = Calendar::Income { holdings: form.text("holdings"), edits: 0 };
-    let file = calendar.respond_to_reader(&reader).map_ok(|file| as_file(file, "income.ics"));
+    let file = calendar.respond_to_reader(&reader).await.map(|file| as_file(file, "income.ics"));
     reader.respond_with(file).await
 }
 

@@ -12,7 +12,6 @@ use axum::http::request::Parts;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{Html, IntoResponse, Redirect, Response};
 use bytes::Bytes;
-use futures::TryFutureExt;
 use maud::{Markup, html};
 use serde_json::Value;
 use tokio::sync::Semaphore;
@@ -179,8 +178,8 @@ impl MarketReader {
         F: Future<Output = Result<PageContent, MarketError>>,
     {
         let html = HeaderValue::from_static("text/html; charset=utf-8");
-        let page = self.cached_page(target, build);
-        self.respond_with(page.map_ok(|page| ([(header::CONTENT_TYPE, html)], page))).await
+        let page = self.cached_page(target, build).await;
+        self.respond_with(page.map(|page| ([(header::CONTENT_TYPE, html)], page))).await
     }
 
     /// Responds with a page that shows what the visitor has entered. Such a page is not cached.
@@ -188,15 +187,13 @@ impl MarketReader {
     where
         F: Future<Output = Result<PageContent, MarketError>>,
     {
-        self.respond_with(self.build_page(build).map_ok(Html)).await
+        self.respond_with(self.build_page(build).await.map(Html)).await
     }
 
-    /// Responds with what `work` returns, or with the page of its error.
-    pub(crate) async fn respond_with<T: IntoResponse>(
-        &self,
-        work: impl Future<Output = MarketResult<T>>,
-    ) -> Response {
-        match work.await {
+    /// Responds with a result, or with the page of its error. The caller awaits the result, because the futures of pages
+    /// are too large to be moved.
+    pub(crate) async fn respond_with<T: IntoResponse>(&self, result: MarketResult<T>) -> Response {
+        match result {
             Ok(done) => done.into_response(),
             Err(error) => self.respond_error(error).await,
         }
@@ -323,14 +320,15 @@ impl MarketReader {
 
     /// Responds with the rows of an API call as a CSV file. `refusal` is the message if the API refuses the call.
     pub(crate) async fn respond_csv(&self, call: &str, file: &str, refusal: &str) -> Response {
-        let respond = async {
+        let result = async {
             let response = self.file_calls().await?.respond(&with_parameter(call, "format=csv")).await?;
             match response.status().is_success() {
                 true => Ok(as_file(response, file)),
                 false => Err(MarketError::Refused(refusal.to_owned())),
             }
-        };
-        self.respond_with(respond).await
+        }
+        .await;
+        self.respond_with(result).await
     }
 
     /// Responds with status 300 and the listings among which the reader has to choose.

@@ -4,7 +4,6 @@ use std::fmt::Write;
 
 use axum::http::{HeaderValue, header};
 use axum::response::Response;
-use futures::TryFutureExt;
 use market::identity::SecurityAddress;
 use maud::html;
 use rust_decimal::Decimal;
@@ -84,7 +83,7 @@ const PAGES: [&str; 10] = [
 
 pub(crate) async fn show_sitemap(reader: MarketReader) -> Response {
     let kind = [(header::CONTENT_TYPE, HeaderValue::from_static("application/xml"))];
-    reader.respond_with(write_sitemap(&reader).map_ok(|xml| (kind, xml))).await
+    reader.respond_with(write_sitemap(&reader).await.map(|xml| (kind, xml))).await
 }
 
 async fn write_sitemap(reader: &MarketReader) -> MarketResult<String> {

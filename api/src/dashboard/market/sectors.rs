@@ -39,12 +39,13 @@ pub(crate) async fn show_sectors(reader: MarketReader) -> Response {
 }
 
 pub(crate) async fn show_sector(reader: MarketReader, path: Result<Path<String>, PathRejection>) -> Response {
-    let respond = async {
+    let result = async {
         let Path(sector) = path?;
         let target = format!("/sectors/{}", encode(&sector));
         Ok(reader.respond(target, |calls| one(calls, sector.clone())).await)
-    };
-    reader.respond_with(respond).await
+    }
+    .await;
+    reader.respond_with(result).await
 }
 
 async fn list(calls: ApiCalls, sort: String) -> MarketResult<PageContent> {

@@ -294,7 +294,7 @@ pub(crate) async fn show_csv(
     reader: MarketReader,
     path: Result<Path<(String, String)>, PathRejection>,
 ) -> Response {
-    reader.respond_with(read_csv(&reader, path)).await
+    reader.respond_with(read_csv(&reader, path).await).await
 }
 
 async fn read_csv(

@@ -96,11 +96,12 @@ async fn show_form(reader: MarketReader) -> Response {
 
 /// Responds with the payments to the reader.
 async fn show_payments(reader: MarketReader, request: Request) -> Response {
-    let respond = async {
+    let result = async {
         let entry = &Entry::read(request, &reader.app).await?;
         Ok(reader.respond_once(|calls| build(calls, entry, &reader)).await)
-    };
-    reader.respond_with(respond).await
+    }
+    .await;
+    reader.respond_with(result).await
 }
 
 async fn show_csv(reader: MarketReader, request: Request) -> Response {
@@ -113,13 +114,14 @@ async fn show_calendar(reader: MarketReader, request: Request) -> Response {
 
 /// Responds with the payments as a file, unchanged from the API.
 async fn show_file(reader: MarketReader, request: Request, format: &str) -> Response {
-    let respond = async {
+    let result = async {
         let entry = Entry::read(request, &reader.app).await?;
         let calls = reader.file_calls().await?;
         let file = entry.respond(&calls, &format!("format={format}"), &reader.origin).await?;
         Ok(as_file(file, &format!("dividends.{format}")))
-    };
-    reader.respond_with(respond).await
+    }
+    .await;
+    reader.respond_with(result).await
 }
 
 async fn build(calls: ApiCalls, entry: &Entry, reader: &MarketReader) -> MarketResult<PageContent> {

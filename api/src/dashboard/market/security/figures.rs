@@ -97,14 +97,15 @@ pub(crate) async fn show_explanation(
     reader: MarketReader,
     path: Result<Path<(String, String)>, PathRejection>,
 ) -> Response {
-    let respond = async {
+    let result = async {
         let Path((symbol, figure)) = path?;
         let unknown = || MarketError::not_found("No figure has this name");
         let figure = Figure::find(&figure).ok_or_else(unknown)?;
         let target = format!("/s/{}/why/{}", encode(&symbol), figure.name);
         Ok(reader.respond(target, |calls| explain(calls, &symbol, figure)).await)
-    };
-    reader.respond_with(respond).await
+    }
+    .await;
+    reader.respond_with(result).await
 }
 
 async fn explain(calls: ApiCalls, symbol: &str, figure: &'static Figure) -> MarketResult<PageContent> {
