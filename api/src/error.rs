@@ -11,11 +11,10 @@ use store::db::error_chain;
 use telemetry::LogLimit;
 
 use crate::admission::AdmissionError;
-use crate::auth::redact_secrets;
-use crate::auth::tier::Tier;
+use crate::auth::{Tier, redact_secrets};
+use crate::concurrency::LowPriorityError;
 use crate::concurrency::limiter::LimiterError;
-use crate::concurrency::tasks::LowPriorityError;
-use crate::connection::request_id::current_request_id;
+use crate::connection::current_request_id;
 use crate::parameters::{ParameterError, ParameterErrors, RequestedSymbol};
 use crate::read::memory_tables::NearSymbol;
 use crate::read::{AmbiguousSymbol, QueryError};

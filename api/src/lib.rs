@@ -19,7 +19,7 @@ mod parameters;
 mod read;
 mod routes;
 
-pub use app::state::App;
+pub use app::App;
 pub use server::serve::serve;
 mod admission;
 pub mod app;

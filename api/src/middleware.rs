@@ -24,12 +24,11 @@ use tower_http::compression::{Compression, CompressionBody};
 use tracing::field::Empty;
 use tracing::{Instrument, Span};
 
-use crate::admission::{ReportedLimits, RequestContext, limit_headers};
-use crate::app::state::App;
+use crate::admission::{ReportedLimits, RequestContext, request_context};
+use crate::app::App;
 use crate::auth::address_throttle::RemainingCalls;
 use crate::auth::{client_address, redact_secrets};
-use crate::connection::ClientConnection;
-use crate::connection::request_id::{self, REQUEST_ID_HEADER, RequestId};
+use crate::connection::{ClientConnection, REQUEST_ID_HEADER, RequestId, with_request_id};
 use crate::error::ApiError;
 use crate::parameters::Deprecation;
 
@@ -68,7 +67,7 @@ pub(crate) fn handle_request(
     let (routed, left) = match app.throttle.charge_call(client) {
         Ok(left) if has_valid_host(&request) => {
             let routed = call_router(&app, router, request);
-            let routed = request_id::with_request_id(id.clone(), routed).instrument(span.clone());
+            let routed = with_request_id(id.clone(), routed).instrument(span.clone());
             (routed.left_future(), left)
         }
         Ok(left) => {
@@ -214,11 +213,11 @@ fn add_common_headers(
         target.insert(header::CONNECTION, HeaderValue::from_static("close"));
     }
     match limits {
-        Some(ReportedLimits::Account(decision)) => limit_headers::write_account_limits(target, decision),
+        Some(ReportedLimits::Account(decision)) => request_context::write_account_limits(target, decision),
         Some(ReportedLimits::FailedCredentials(left)) => {
-            limit_headers::write_address_limits(target, *left, chrono::Utc::now())
+            request_context::write_address_limits(target, *left, chrono::Utc::now())
         }
-        None => limit_headers::write_address_limits(target, left, chrono::Utc::now()),
+        None => request_context::write_address_limits(target, left, chrono::Utc::now()),
     }
 }
 

@@ -1,15 +1,13 @@
-//! Actor of an account change (the operator or the account holder), the locked row of the account, and the audit log:
-//! append-only entries for changes of accounts and for refused sign-ins.
+//! Changes of accounts: the locked account, its audit log, and the queries and errors of all account operations.
 
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 use serde_json::Value;
 use store::{FromRow, sql_row};
+use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Transaction};
 
-use super::query::{AccountError, Result, find_rows};
-use crate::auth::AccountId;
-use crate::auth::tier::Tier;
+use crate::auth::{AccountId, Tier};
 
 const BY_ADDRESS: &str = include_str!("../../queries/accounts/lock_account.sql");
 const BY_ID: &str = include_str!("../../queries/accounts/lock_own_account.sql");
@@ -162,4 +160,42 @@ pub(crate) async fn list_email_history(client: &Client, email: &str) -> Result<V
 /// Lists the latest entries of one account, newest first.
 pub(crate) async fn list_recent_entries(client: &Client, account_id: AccountId) -> Result<Vec<AuditEntry>> {
     find_rows(client, LOG, &[&account_id, &SHOWN]).await
+}
+
+/// Result of an account operation.
+pub(crate) type Result<T, E = AccountError> = std::result::Result<T, E>;
+
+/// Errors of an account operation.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum AccountError {
+    #[error("{0} is not an email address")]
+    Email(String),
+    #[error("account {0} does not exist")]
+    NoAccount(String),
+    #[error("account {0} already exists")]
+    Taken(String),
+    /// Refusal by a limit or another rule for accounts. The value is the complete message for the caller.
+    #[error("{0}")]
+    Refused(String),
+    #[error("{}", store::db::error_chain(.0))]
+    Database(#[from] tokio_postgres::Error),
+}
+
+pub(super) async fn find_rows<T: FromRow>(
+    client: &Client,
+    statement: &str,
+    parameters: &[&(dyn ToSql + Sync)],
+) -> Result<Vec<T>> {
+    let rows = client.query(statement, parameters).await?;
+    Ok(rows.iter().map(T::from_row).collect::<Result<_, _>>()?)
+}
+
+/// Runs a query that returns at most one row, and converts the row; `None` without a row.
+pub(super) async fn find_row<T: FromRow>(
+    client: &Client,
+    statement: &str,
+    parameters: &[&(dyn ToSql + Sync)],
+) -> Result<Option<T>> {
+    let row = client.query_opt(statement, parameters).await?;
+    Ok(row.as_ref().map(T::from_row).transpose()?)
 }

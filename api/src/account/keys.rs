@@ -9,9 +9,8 @@ use store::{FromRow, sql_row};
 use tokio_postgres::{Client, Error, Row};
 use unicode_normalization::UnicodeNormalization;
 
-use super::audit::{AccountActor, LockedAccount};
+use super::audit::{AccountActor, AccountError, LockedAccount, Result, find_row, find_rows};
 use super::names::{is_same_name, parse_name};
-use super::query::{AccountError, Result, find_row, find_rows};
 use crate::auth::{AccountId, GeneratedKey, KeyId};
 
 const CREATE: &str = include_str!("../../queries/accounts/create_key.sql");

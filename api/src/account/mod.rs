@@ -6,15 +6,11 @@
 pub(crate) mod accounts;
 pub(crate) mod audit;
 pub(crate) mod keys;
-pub(crate) mod links;
 pub(crate) mod names;
 pub(crate) mod password;
 pub(crate) mod portfolios;
-pub(crate) mod query;
 pub(crate) mod sessions;
 pub(crate) mod statistics;
-pub(crate) mod subscription_changes;
 
-pub(crate) use audit::{AccountActor, LockedAccount};
+pub(crate) use audit::{AccountActor, AccountError, LockedAccount};
 pub(crate) use names::parse_email;
-pub(crate) use query::AccountError;

@@ -2,7 +2,7 @@
 
 use unicode_normalization::UnicodeNormalization;
 
-use super::query::{AccountError, Result};
+use super::audit::{AccountError, Result};
 
 /// Parses an email address: one @, a local part, and a domain with a dot. The result is in lower case.
 pub(crate) fn parse_email(text: &str) -> Result<String> {

@@ -5,9 +5,8 @@ use serde_json::json;
 use store::sql_row;
 use tokio_postgres::Client;
 
-use super::audit::AccountActor;
+use super::audit::{AccountActor, AccountError, Result, find_row, find_rows};
 use super::names::parse_name;
-use super::query::{AccountError, Result, find_row, find_rows};
 use crate::auth::AccountId;
 use crate::parameters::parse_holdings;
 

@@ -13,8 +13,7 @@ use sha2::{Digest, Sha256};
 use store::sql_row;
 use tokio_postgres::Client;
 
-use super::audit::{AccountActor, LockedAccount};
-use super::query::{AccountError, Result, find_row, find_rows};
+use super::audit::{AccountActor, AccountError, LockedAccount, Result, find_row, find_rows};
 use crate::auth::client_address::ClientNetwork;
 use crate::auth::{AccountId, SessionId};
 

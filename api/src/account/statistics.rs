@@ -6,9 +6,8 @@ use serde::Serialize;
 use store::sql_row;
 use tokio_postgres::Client;
 
-use super::query::{AccountError, Result, find_row, find_rows};
-use crate::auth::AccountId;
-use crate::auth::tier::Tier;
+use super::audit::{AccountError, Result, find_row, find_rows};
+use crate::auth::{AccountId, Tier};
 
 const USAGE: &str = include_str!("../../queries/accounts/usage.sql");
 const BY_DAY: &str = include_str!("../../queries/accounts/calls_by_day.sql");

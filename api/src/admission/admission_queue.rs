@@ -19,15 +19,13 @@ use tokio::time::{MissedTickBehavior, interval, timeout};
 use tokio_postgres::Config;
 use tracing::Instrument;
 
-use crate::admission::admission_store::{InstanceId, StreamSlot};
-use crate::admission::decision::{AdmissionDecision, AdmissionError, AdmissionRequest, AdmissionVerdict};
-use crate::admission::request_context::RequestContext;
-use crate::admission::store_connection::StoreConnection;
-use crate::admission::usage_recorder::UsageRecorder;
-use crate::auth::AccountId;
+use super::admission_store::{InstanceId, StoreConnection, StreamSlot};
+use super::decision::{AdmissionDecision, AdmissionError, AdmissionRequest, AdmissionVerdict};
+use super::request_context::RequestContext;
+use super::usage_recorder::UsageRecorder;
 use crate::auth::credential::PresentedKey;
-use crate::auth::tier::{SharedTiers, Tier, TierTable};
-use crate::concurrency::tasks::{BackgroundTasks, gather};
+use crate::auth::{AccountId, SharedTiers, Tier, TierTable};
+use crate::concurrency::{BackgroundTasks, gather};
 use crate::metrics::AdmissionMetrics;
 
 /// Postgres session settings. Queries use one generic plan with index look-ups, however small the tables were when the

@@ -9,10 +9,9 @@ use foldhash::fast::RandomState;
 use store::db::DbError;
 use tokio_postgres::{Error, Row};
 
-use crate::admission::token_bucket::{Bucket, CALL, RemainingLimits};
+use super::token_bucket::{Bucket, CALL, RemainingLimits};
 use crate::auth::credential::PresentedKey;
-use crate::auth::tier::Tier;
-use crate::auth::{AccountId, KeyId};
+use crate::auth::{AccountId, KeyId, Tier};
 
 /// Request to admit one call.
 #[derive(Debug, Clone, Copy)]

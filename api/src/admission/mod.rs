@@ -14,10 +14,8 @@
 pub(crate) mod admission_queue;
 pub(crate) mod admission_store;
 pub(crate) mod decision;
-pub(crate) mod limit_headers;
 pub(crate) mod open_streams;
 pub(crate) mod request_context;
-pub(crate) mod store_connection;
 pub(crate) mod token_bucket;
 pub(crate) mod usage_recorder;
 

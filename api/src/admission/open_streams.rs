@@ -13,12 +13,11 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use crate::admission::admission_queue::AdmissionQueue;
-use crate::admission::admission_store::{LEASE, StreamSlot};
-use crate::admission::decision::AdmissionError;
-use crate::auth::AccountId;
+use super::admission_queue::AdmissionQueue;
+use super::admission_store::{LEASE, StreamSlot};
+use super::decision::AdmissionError;
 use crate::auth::credential::PresentedKey;
-use crate::auth::tier::Tier;
+use crate::auth::{AccountId, Tier};
 
 /// Interval between two renewals of the leases. A renewal also checks the keys and tiers of open streams.
 const RENEWAL: Duration = Duration::from_secs(1);

@@ -18,13 +18,11 @@ use tokio::sync::mpsc::error::TryRecvError;
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 use tokio_postgres::Config;
 
+use super::admission_store::{StoreConnection, UsageIncrement, UsageKey};
+use super::decision::{AdmissionDecision, AdmissionError, AdmissionVerdict};
 use crate::account::statistics::CallOutcome;
-use crate::admission::admission_store::{UsageIncrement, UsageKey};
-use crate::admission::decision::{AdmissionDecision, AdmissionError, AdmissionVerdict};
-use crate::admission::store_connection::StoreConnection;
-use crate::auth::tier::SharedTiers;
-use crate::auth::{AccountId, KeyId};
-use crate::concurrency::tasks::BackgroundTasks;
+use crate::auth::{AccountId, KeyId, SharedTiers};
+use crate::concurrency::BackgroundTasks;
 
 /// Maximum number of calls that wait to be summed up.
 const QUEUE: usize = 32_768;

@@ -15,9 +15,8 @@ use chrono_tz::America::New_York;
 use crate::admission::decision::{AdmissionDecision, AdmissionRequest, AdmissionVerdict};
 use crate::admission::request_context::RequestContext;
 use crate::admission::token_bucket::RemainingLimits;
-use crate::app::state::{App, OrdinaryRequest};
-use crate::auth::tier::{Tier, TierTable, years_before};
-use crate::auth::{AccountId, credential};
+use crate::app::{App, OrdinaryRequest};
+use crate::auth::{AccountId, Tier, TierTable, credential, years_before};
 use crate::error::ApiError;
 use crate::parameters::facets::FacetIndex;
 use crate::parameters::served_rules::ServedRules;
@@ -113,7 +112,7 @@ impl<G: RequiredTier, P: Parameters> FromRequestParts<App> for Access<G, P> {
         if let (Ok(served), Some(named)) = (&generation, read.properties.named_generation)
             && served.id != named
             // Boxed, like the facet index above.
-            && let Some(kept) = Box::pin(app.projection.pin_kept(served, named)).await
+            && let Some(kept) = Box::pin(app.projection.kept.find(served, named)).await
         {
             generation = Ok(kept);
         }

@@ -4,7 +4,6 @@
 
 pub(crate) mod access;
 mod context;
-mod request_body;
 mod response;
 mod streamed;
 
@@ -15,12 +14,15 @@ use futures::future::{LocalBoxFuture, ready};
 
 use crate::error::ApiError;
 use crate::parameters::Parameters;
+use response::prepare_handler;
+
 pub(crate) use access::{
     Access, Free, InternalRequest, Keyless, Professional, RequiredTier, Starter, quota_exceeded,
 };
-pub(crate) use context::{HandlerContext, RenderedBody, SelectedPage, render_page};
-pub(crate) use request_body::{MAX_BODY_BYTES, RequestBody, origin_of, read_body};
-use response::prepare_handler;
+pub(crate) use context::{
+    HandlerContext, MAX_BODY_BYTES, RenderedBody, RequestBody, SelectedPage, origin_of, read_body,
+    render_page,
+};
 pub(crate) use response::private_response;
 pub(crate) use streamed::{BodyWriter, FinishedBody, ResponseWriter};
 

@@ -12,7 +12,7 @@ use futures::future::BoxFuture;
 
 use super::context::{HandlerContext, RenderedBody};
 use super::{Access, RequiredTier};
-use crate::app::state::App;
+use crate::app::App;
 use crate::auth::AccountId;
 use crate::error::{ApiError, SymbolKind};
 use crate::parameters::{Parameters, ResponseFormat};
@@ -125,11 +125,7 @@ impl CacheHandle {
         version: &DataVersion,
         next_cursor: Option<&str>,
     ) -> CachedResponse {
-        CachedResponse { body, etag: self.etag(version), link: self.link(next_cursor) }
-    }
-
-    pub(super) fn etag(&self, version: &DataVersion) -> HeaderValue {
-        self.key.etag(version)
+        CachedResponse { body, etag: self.key.etag(version), link: self.link(next_cursor) }
     }
 
     pub(super) fn link(&self, next_cursor: Option<&str>) -> Option<HeaderValue> {
@@ -145,7 +141,7 @@ impl CacheHandle {
     }
 
     /// Response with a complete body, or 304 if the client's copy is current.
-    pub(super) fn respond_cached(&self, answer: &CachedResponse) -> Response {
+    fn respond_cached(&self, answer: &CachedResponse) -> Response {
         self.respond(&answer.etag, answer.link.as_ref(), || answer.body.clone().into())
     }
 

@@ -13,8 +13,8 @@ use tokio::task::JoinHandle;
 
 use super::response::{PendingResponse, explain_unknown_symbol};
 use crate::concurrency::limiter::Permit;
-use crate::concurrency::tasks::spawn_response;
-use crate::connection::request_id::{RequestId, current_request_id};
+use crate::concurrency::spawn_response;
+use crate::connection::{RequestId, current_request_id};
 use crate::error::ApiError;
 use crate::read::{DataVersion, ServedGeneration};
 use crate::render::body_channel::{
@@ -60,13 +60,13 @@ pub(super) async fn respond(asked: PendingResponse, write: WriteHandler) -> Resu
         if accepts_streaming {
             tokio::spawn(log_truncation(writing, current_request_id()));
             generation.record_returned_version(version);
-            return Ok(handle.respond(&handle.etag(&version), None, || guarded(receiver.into_body())));
+            return Ok(handle.respond(&handle.key.etag(&version), None, || guarded(receiver.into_body())));
         }
         let written = wait_for_end(writing).await?;
         generation.record_returned_version(version);
         let link = handle.link(written.next_cursor.as_deref());
         let mut response =
-            handle.respond(&handle.etag(&version), link.as_ref(), || guarded(receiver.into_body()));
+            handle.respond(&handle.key.etag(&version), link.as_ref(), || guarded(receiver.into_body()));
         if response.status() == StatusCode::OK {
             response.headers_mut().insert(header::CONTENT_LENGTH, written.length.into());
         }

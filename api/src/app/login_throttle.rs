@@ -166,16 +166,6 @@ impl LoginThrottle {
         self.wait(network, limits).await
     }
 
-    /// Waits until a signed-in user may confirm a change with the password. Attempts for the same account from other
-    /// networks do not delay the confirmation. Networks of one IPv6 /48 count as one here.
-    pub(crate) async fn wait_for_confirmation(
-        &self,
-        email: &str,
-        client: IpAddr,
-    ) -> Result<AttemptCharge, AttemptError> {
-        self.wait_for_sign_in(email, client, DeviceTrust::Network).await
-    }
-
     /// Waits until this client may submit a new password for hashing.
     pub(crate) async fn wait_for_hashing(&self, client: IpAddr) -> Result<AttemptCharge, AttemptError> {
         self.wait(ClientNetwork::containing(client).0, AttemptLimit::of_address(client).collect()).await

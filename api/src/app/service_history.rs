@@ -20,10 +20,10 @@ use tokio_postgres::{Client, Config, Row};
 use utoipa::ToSchema;
 
 use super::traffic_recorder::{DAYS, TrafficRecorder, first_day, start_of};
+use crate::concurrency::BackgroundTasks;
 use crate::concurrency::refreshed::RefreshedValue;
-use crate::concurrency::tasks::BackgroundTasks;
-use crate::metrics::traffic::TrafficCounter;
-use crate::read::pool::build_pool;
+use crate::metrics::TrafficCounter;
+use crate::read::build_pool;
 
 const PERIODS: &str = include_str!("../../queries/status/periods.sql");
 const ENDPOINT_GROUPS: &str = include_str!("../../queries/status/endpoint_groups.sql");

@@ -13,7 +13,7 @@ use store::db::error_chain;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use crate::metrics::traffic::{GroupTraffic, Traffic, TrafficCounter};
+use crate::metrics::{GroupTraffic, Traffic, TrafficCounter};
 
 const ADD: &str = include_str!("../../queries/status/add.sql");
 const FORGET: &str = include_str!("../../queries/status/forget.sql");

@@ -1,19 +1,22 @@
-//! `api account …`: administration of accounts, their one-time links and their sessions.
+//! `api account …`, `api usage` and `api audit`: administration of accounts, their one-time links and their sessions;
+//! quota, calls and audit log of an account.
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use clap::{Args, Subcommand};
 use secrecy::ExposeSecret;
 use serde_json::json;
-use store::db::DatabaseSettings;
+use store::db::{DatabaseSettings, connect_accounts};
 use telemetry::outln;
 use telemetry::table::ListArgs;
 use tokio_postgres::Client;
 
-use super::common::{self, RowList, connect_as_owner, parse_instant};
+use super::{RowList, parse_instant, print_changes, print_object, print_rows};
 use crate::account::accounts::{self, AccountDetails};
-use crate::account::{AccountActor, links, parse_email, sessions, subscription_changes};
-use crate::auth::SessionId;
-use crate::auth::tier::Tier;
+use crate::account::audit::list_email_history;
+use crate::account::statistics::{count_by_endpoint, find_usage};
+use crate::account::{AccountActor, parse_email, password, sessions};
+use crate::auth::{SessionId, Tier};
+use crate::error::quota_percentage;
 
 /// Accounts: create, change, disable and delete.
 #[derive(Debug, Subcommand)]
@@ -105,7 +108,7 @@ fn tier(text: &str) -> Result<Tier, String> {
 
 /// Runs an account command.
 pub(super) async fn run_account(command: AccountCommand, database: &DatabaseSettings) -> anyhow::Result<()> {
-    let client = &mut connect_as_owner(database).await?;
+    let client = &mut connect_accounts(database).await?;
     match command {
         AccountCommand::Create { tier, paid_until, account } => {
             let email = parse_email(&account.email)?;
@@ -122,8 +125,8 @@ pub(super) async fn run_account(command: AccountCommand, database: &DatabaseSett
             let actor = AccountActor::Operator(&email);
             let before = accounts::find_account(client, &email).await?;
             match after_period {
-                true => subscription_changes::set_next_tier(client, actor, tier).await?,
-                false => subscription_changes::set_tier(client, actor, tier, paid_until).await?,
+                true => accounts::set_next_tier(client, actor, tier).await?,
+                false => accounts::set_tier(client, actor, tier, paid_until).await?,
             }
             show_changes(client, &before, &email, json).await
         }
@@ -131,7 +134,7 @@ pub(super) async fn run_account(command: AccountCommand, database: &DatabaseSett
             let email = parse_email(&account.email)?;
             let before = accounts::find_account(client, &email).await?;
             let actor = AccountActor::Operator(&email);
-            subscription_changes::cancel_subscription(client, actor, paid_until).await?;
+            accounts::cancel_subscription(client, actor, paid_until).await?;
             show_changes(client, &before, &email, account.json).await
         }
         AccountCommand::Rename { account, to } => {
@@ -148,7 +151,7 @@ pub(super) async fn run_account(command: AccountCommand, database: &DatabaseSett
         AccountCommand::Delete(account) => {
             let email = parse_email(&account.email)?;
             accounts::delete_account(client, AccountActor::Operator(&email)).await?;
-            common::print_object(&json!({ "email": email, "deleted": true }), account.json);
+            print_object(&json!({ "email": email, "deleted": true }), account.json);
             Ok(())
         }
         AccountCommand::List(output) => list(client, &output).await,
@@ -171,16 +174,16 @@ async fn show_changes(
 ) -> anyhow::Result<()> {
     let after = json!(accounts::find_account(client, address).await?);
     if json {
-        common::print_object(&after, true);
+        print_object(&after, true);
     } else {
         outln!("account {address}:");
-        common::print_changes(&json!(before), &after);
+        print_changes(&json!(before), &after);
     }
     Ok(())
 }
 
 async fn show(client: &Client, address: &str, json: bool) -> anyhow::Result<()> {
-    common::print_object(&json!(accounts::find_account(client, &parse_email(address)?).await?), json);
+    print_object(&json!(accounts::find_account(client, &parse_email(address)?).await?), json);
     Ok(())
 }
 
@@ -204,7 +207,7 @@ async fn list(client: &Client, output: &ListArgs) -> anyhow::Result<()> {
         ],
         empty: "no accounts: api account create EMAIL creates one",
     };
-    common::print_rows(&rows, &list, output);
+    print_rows(&rows, &list, output);
     Ok(())
 }
 
@@ -245,13 +248,13 @@ async fn print_link(
 ) -> anyhow::Result<()> {
     let email = parse_email(&arguments.email)?;
     let created = match invited {
-        Some(tier) => links::create_invitation(client, &email, tier, arguments.hours).await?,
-        None => links::create_reset_link(client, AccountActor::Operator(&email), arguments.hours).await?,
+        Some(tier) => password::create_invitation(client, &email, tier, arguments.hours).await?,
+        None => password::create_reset_link(client, AccountActor::Operator(&email), arguments.hours).await?,
     };
     let (secret, expires_at) = (created.secret.expose_secret(), created.expires_at);
     let link = format!("{}/link/{secret}", arguments.url.trim_end_matches('/'));
     if arguments.json {
-        common::print_object(&json!({ "email": email, "link": link, "expires_at": expires_at }), true);
+        print_object(&json!({ "email": email, "link": link, "expires_at": expires_at }), true);
         return Ok(());
     }
     outln!("{link}");
@@ -300,6 +303,85 @@ async fn run_sessions(client: &mut Client, arguments: &SessionArguments) -> anyh
         ],
         empty: "no sessions: the holder is not signed in to the dashboard",
     };
-    common::print_rows(&left, &list, &arguments.output);
+    print_rows(&left, &list, &arguments.output);
+    Ok(())
+}
+
+/// Arguments of `api usage`.
+#[derive(Debug, Args)]
+pub(super) struct UsageArguments {
+    /// Email address of the account
+    email: String,
+    /// List the calls of the last DAYS days by endpoint and key, instead of quota and rate limit
+    #[arg(long, value_name = "DAYS", value_parser = clap::value_parser!(i64).range(1..=400))]
+    calls: Option<i64>,
+    #[command(flatten)]
+    output: ListArgs,
+}
+
+/// Runs `api usage`.
+pub(super) async fn run_usage(arguments: UsageArguments, database: &DatabaseSettings) -> anyhow::Result<()> {
+    let email = parse_email(&arguments.email)?;
+    let client = connect_accounts(database).await?;
+    if let Some(days) = arguments.calls {
+        return calls(&client, &email, days, &arguments.output).await;
+    }
+    let used = find_usage(&client, &email).await?;
+    let object = json!({
+        "account": email,
+        "tier": used.tier,
+        "month": used.month.format("%Y-%m").to_string(),
+        "current": used.used,
+        "limit": used.monthly_quota,
+        "percentage": quota_percentage(used.used, used.monthly_quota),
+        "resets_at": used.resets_at,
+        "rate_per_minute": used.rate_per_minute,
+        "burst": used.burst,
+        "available_now": used.available,
+    });
+    print_object(&object, arguments.output.json);
+    Ok(())
+}
+
+async fn calls(client: &Client, email: &str, days: i64, output: &ListArgs) -> anyhow::Result<()> {
+    let account = accounts::find_account(client, email).await?;
+    let since = Utc::now().date_naive() - TimeDelta::days(days - 1);
+    let rows = count_by_endpoint(client, account.id, since).await?;
+    let empty = format!("no calls: no key of this account was used in the last {days} days");
+    let list = RowList {
+        nouns: ["endpoint and key", "endpoints and keys"],
+        columns: &[
+            ("endpoint", "endpoint"),
+            ("key", "key"),
+            ("last_four", "ends in"),
+            ("calls", "calls"),
+            ("answered", "answered"),
+            ("last_at", "last (UTC)"),
+        ],
+        empty: &empty,
+    };
+    print_rows(&rows, &list, output);
+    Ok(())
+}
+
+/// Arguments of `api audit`.
+#[derive(Debug, Args)]
+pub(super) struct AuditArguments {
+    /// Email address of the account. The account may already be deleted
+    email: String,
+    #[command(flatten)]
+    output: ListArgs,
+}
+
+/// Runs `api audit`.
+pub(super) async fn run_audit(arguments: AuditArguments, database: &DatabaseSettings) -> anyhow::Result<()> {
+    let entries =
+        list_email_history(&connect_accounts(database).await?, &parse_email(&arguments.email)?).await?;
+    let list = RowList {
+        nouns: ["change", "changes"],
+        columns: &[("at", "at (UTC)"), ("actor", "actor"), ("action", "action"), ("details", "details")],
+        empty: "no changes: no account has or had this address",
+    };
+    print_rows(&entries, &list, &arguments.output);
     Ok(())
 }

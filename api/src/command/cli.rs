@@ -10,10 +10,9 @@ use store::db::{self, DatabaseSettings, error_chain};
 use telemetry::LogArgs;
 use telemetry::command_line::HiddenOptions;
 
-use super::accounts::{AccountCommand, run_account};
+use super::accounts::{AccountCommand, AuditArguments, UsageArguments, run_account, run_audit, run_usage};
 use super::keys::{KeyCommand, run_key};
 use super::maintenance::{MaintenanceCommand, run_maintenance};
-use super::reports::{AuditArguments, UsageArguments, run_audit, run_usage};
 use crate::app::settings::ServeSettings;
 use crate::server::serve::serve;
 

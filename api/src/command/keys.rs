@@ -4,10 +4,10 @@ use chrono::{DateTime, Utc};
 use clap::Subcommand;
 use secrecy::ExposeSecret;
 use serde_json::json;
-use store::db::DatabaseSettings;
+use store::db::{DatabaseSettings, connect_accounts};
 use telemetry::table::ListArgs;
 
-use super::common::{self, RowList, connect_as_owner, parse_instant};
+use super::{RowList, parse_instant, print_object, print_rows};
 use crate::account::keys::{self, ApiKey, CreatedKey, KeyKind, NewKey, Overlap};
 use crate::account::{AccountActor, accounts, parse_email};
 
@@ -66,7 +66,7 @@ pub(super) enum KeyCommand {
 
 /// Runs a key command.
 pub(super) async fn run_key(command: KeyCommand, database: &DatabaseSettings) -> anyhow::Result<()> {
-    let client = &mut connect_as_owner(database).await?;
+    let client = &mut connect_accounts(database).await?;
     match command {
         KeyCommand::Create { email, name, expires, rate_per_minute, json } => {
             let email = parse_email(&email)?;
@@ -87,7 +87,7 @@ pub(super) async fn run_key(command: KeyCommand, database: &DatabaseSettings) ->
             let email = parse_email(&email)?;
             let (id, name) = keys::delete_key(client, AccountActor::Operator(&email), &key).await?;
             let deleted = json!({ "account": email, "id": id, "name": name, "deleted": true });
-            common::print_object(&deleted, json);
+            print_object(&deleted, json);
         }
     }
     Ok(())
@@ -97,7 +97,7 @@ fn show_once(email: &str, created: &CreatedKey, json: bool) {
     let mut key = json!(created.key);
     key["secret"] = created.secret.expose_secret().into();
     key["account"] = email.into();
-    common::print_object(&key, json);
+    print_object(&key, json);
     if !json {
         tracing::info!("save the secret now: it cannot be shown again");
     }
@@ -117,5 +117,5 @@ fn list(keys: &[ApiKey], output: &ListArgs) {
         ],
         empty: "no keys: api key create EMAIL --name NAME creates one",
     };
-    common::print_rows(keys, &list, output);
+    print_rows(keys, &list, output);
 }

@@ -4,10 +4,10 @@ use anyhow::ensure;
 use chrono::{DateTime, Utc};
 use clap::Subcommand;
 use serde_json::json;
-use store::db::DatabaseSettings;
+use store::db::{DatabaseSettings, connect_accounts};
 use telemetry::table::ListArgs;
 
-use super::common::{self, RowList, connect_as_owner};
+use super::{RowList, print_object, print_rows};
 use crate::app::service_history::find_maintenance;
 
 const ADD: &str = include_str!("../../queries/maintenance/add.sql");
@@ -48,7 +48,7 @@ pub(super) async fn run_maintenance(
     command: MaintenanceCommand,
     database: &DatabaseSettings,
 ) -> anyhow::Result<()> {
-    let client = connect_as_owner(database).await?;
+    let client = connect_accounts(database).await?;
     match command {
         MaintenanceCommand::Add { from, to, text, json } => {
             let text = text.trim();
@@ -59,7 +59,7 @@ pub(super) async fn run_maintenance(
             );
             let id: i64 = client.query_one(ADD, &[&from, &to, &text]).await?.try_get(0)?;
             let added = json!({ "id": id, "start": from, "end": to, "description": text });
-            common::print_object(&added, json);
+            print_object(&added, json);
         }
         MaintenanceCommand::List(output) => {
             let list = RowList {
@@ -73,11 +73,7 @@ pub(super) async fn run_maintenance(
                 ],
                 empty: "no planned work: api maintenance add announces some",
             };
-            common::print_rows(
-                &find_maintenance(&client, DateTime::UNIX_EPOCH, MAX_LISTED).await?,
-                &list,
-                &output,
-            );
+            print_rows(&find_maintenance(&client, DateTime::UNIX_EPOCH, MAX_LISTED).await?, &list, &output);
         }
         MaintenanceCommand::Remove { id } => {
             let removed = client.execute(REMOVE, &[&id]).await?;

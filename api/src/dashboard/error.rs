@@ -10,11 +10,11 @@ use axum::response::{Html, IntoResponse, Redirect, Response};
 use deadpool_postgres::PoolError;
 use maud::html;
 
+use super::view::layout::{self, Section, Viewer};
 use crate::account::AccountError;
 use crate::account::password::PasswordError;
 use crate::app::login_throttle::AttemptError;
-use crate::connection::request_id::current_request_id;
-use crate::dashboard::view::layout::{self, Section, Viewer};
+use crate::connection::current_request_id;
 
 /// Number of seconds in the `Retry-After` header of the response if the queue of password hashes is full.
 const BUSY: u64 = 5;

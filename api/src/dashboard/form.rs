@@ -8,10 +8,10 @@ use axum::http::request::Parts;
 use market::text_enum;
 use secrecy::SecretString;
 
-use crate::app::state::App;
-use crate::dashboard::error::{PageError, PageResult};
-use crate::dashboard::session_cookie;
-use crate::dashboard::visitor::{AccountHolder, Visitor};
+use super::error::{PageError, PageResult};
+use super::session_cookie;
+use super::visitor::{AccountHolder, Visitor};
+use crate::app::App;
 
 /// Fields of a form.
 #[derive(Clone)]
@@ -30,13 +30,9 @@ pub(crate) struct AuthenticatedForm {
 }
 
 impl Form {
-    /// Parses a query string.
-    pub(crate) fn from_query(query: &str) -> Self {
-        Self::read(query.as_bytes())
-    }
-
-    fn read(body: &[u8]) -> Self {
-        Self(form_urlencoded::parse(body).into_owned().collect())
+    /// Reads a query string, or the body of a submitted form.
+    pub(crate) fn read(encoded: impl AsRef<[u8]>) -> Self {
+        Self(form_urlencoded::parse(encoded.as_ref()).into_owned().collect())
     }
 
     /// Reads a form that may have a file. An error is a message for the reader.
@@ -44,7 +40,7 @@ impl Form {
         let kind = request.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
         if !kind.is_some_and(|kind| kind.starts_with("multipart/form-data")) {
             let body = Bytes::from_request(request, app).await.map_err(|error| error.body_text())?;
-            return Ok(Self::read(&body));
+            return Ok(Self::read(body));
         }
         let parts = Multipart::from_request(request, app).await;
         let mut parts = parts.map_err(|error| error.body_text())?;
@@ -104,7 +100,7 @@ impl FromRequest<App> for AuthenticatedForm {
 
 async fn read(parts: Parts, body: Body, app: &App) -> PageResult<Form> {
     let body = Bytes::from_request(Request::from_parts(parts, body), app).await;
-    Ok(Form::read(&body.map_err(|_| PageError::TooLong)?))
+    Ok(Form::read(body.map_err(|_| PageError::TooLong)?))
 }
 
 text_enum! {
@@ -146,7 +142,7 @@ impl PageNotice {
 
     /// Notice that the parameter `done` in a query string selects; `None` if `done` is absent or unknown.
     pub(crate) fn find(query: &str) -> Option<Self> {
-        Form::from_query(query).text("done").parse().ok()
+        Form::read(query).text("done").parse().ok()
     }
 
     /// Adds the query parameter `done` with this notice to the path of a page.

@@ -24,12 +24,12 @@ use tower_http::csrf::CsrfLayer;
 
 use crate::account::portfolios::MAX_TRANSACTION_BYTES;
 use crate::admission::RequestContext;
-use crate::app::dashboard_settings::MarketPages;
+use crate::app::App;
+use crate::app::settings::MarketPages;
 use crate::app::site_address::is_https;
-use crate::app::state::App;
 use error::{ErrorText, PAGE_DEADLINE, PASSWORD_PAGE_DEADLINE, PageError, limit_page_time};
 use pages::reference::{self, ReferencePage};
-use pages::{account, documents, keys, link, plans, portfolios, sign_in, status};
+use pages::{account, keys, link, methods, plans, portfolios, sign_in, status};
 use view::layout::{Section, Viewer, render_page};
 use view::live_example::ExampleCache;
 use visitor::has_market_pages;
@@ -49,7 +49,7 @@ pub(crate) fn dashboard_routes(app: &App, data: Router, document: &Value) -> Rou
     };
     let feeds = market::feed::feed_routes(&data);
     pages
-        .merge(documents::document_routes(document).layer(from_fn_with_state(PAGE_DEADLINE, limit_page_time)))
+        .merge(methods::document_routes(document).layer(from_fn_with_state(PAGE_DEADLINE, limit_page_time)))
         .merge(
             market::market_routes(app, data.clone())
                 .layer(from_fn_with_state(PAGE_DEADLINE, limit_page_time)),
@@ -94,7 +94,7 @@ fn pages() -> Router<App> {
         .route("/dashboard/plan/cancel", redirect_to_form("/dashboard/plan").post(plans::cancel_subscription))
         .route("/dashboard/account", get(account::show_account))
         .route("/dashboard/sessions/end", redirect_to_form("/dashboard/account").post(account::end_session))
-        .route("/dashboard/log", get(pages::audit_log::show_audit_log))
+        .route("/dashboard/log", get(account::show_audit_log))
         .route("/dashboard/{*rest}", get(async || PageError::NotFound))
         .layer(from_fn_with_state(PAGE_DEADLINE, limit_page_time))
 }
@@ -154,7 +154,7 @@ const PREVIEW: &[u8] = include_bytes!("../../templates/preview.png");
 const ROBOTS: &str = "User-agent: *\nDisallow: /dashboard\nDisallow: /link/\nDisallow: /sign-in\nDisallow: /sign-up\nDisallow: /v1/\n";
 
 /// Router of the static files.
-pub(crate) fn asset_routes() -> Router<App> {
+fn asset_routes() -> Router<App> {
     Router::new()
         .route("/assets/style.css", get(async || file("text/css; charset=utf-8", STYLE)))
         .route("/assets/script.js", get(async || file("text/javascript; charset=utf-8", SCRIPT)))
@@ -199,7 +199,7 @@ const HEADERS: [(HeaderName, &str); 7] = [
 
 /// Middleware that adds the security headers to every page. If the market pages (pages with market data) are public, it
 /// also adds their search form to error pages.
-pub(crate) async fn add_security_headers(State(app): State<App>, request: Request, next: Next) -> Response {
+async fn add_security_headers(State(app): State<App>, request: Request, next: Next) -> Response {
     let is_secure = is_secure_request(&app, &request);
     let mut response = next.run(request).await;
     if let Some(text) = response.extensions_mut().remove::<ErrorText>()
@@ -212,14 +212,14 @@ pub(crate) async fn add_security_headers(State(app): State<App>, request: Reques
 }
 
 /// True if a request came over HTTPS.
-pub(crate) fn is_secure_request(app: &App, request: &Request) -> bool {
+fn is_secure_request(app: &App, request: &Request) -> bool {
     let is_proxied =
         RequestContext::from_extensions(request.extensions()).is_some_and(|caller| caller.is_proxied);
     is_https(request.headers(), is_proxied, app.settings.dashboard.public_url.as_ref())
 }
 
 /// Sets the security headers. A content security policy that the page has already set is not replaced.
-pub(crate) fn set_security_headers(target: &mut HeaderMap, is_secure: bool) {
+fn set_security_headers(target: &mut HeaderMap, is_secure: bool) {
     for (name, value) in HEADERS {
         if name != header::CONTENT_SECURITY_POLICY || !target.contains_key(&name) {
             target.insert(name, HeaderValue::from_static(value));

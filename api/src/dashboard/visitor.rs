@@ -10,18 +10,18 @@ use axum::response::{IntoResponse, Response};
 use deadpool_postgres::Object;
 use maud::Markup;
 
+use super::error::{PAGE_DEADLINE, PageError, PageResult, VISITOR_LOOKUP_LIMIT, run_within};
+use super::session_cookie;
+use super::view::layout::{self, Section, SignedInHolder, Viewer};
+use super::view::live_example::ExampleCache;
 use crate::account::AccountActor;
 use crate::account::sessions::{self, BrowserSession, ClientDevices, SessionOrigin};
 use crate::admission::RequestContext;
-use crate::app::dashboard_settings::MarketPages;
+use crate::app::settings::MarketPages;
 use crate::app::site_address::SiteAddress;
-use crate::app::state::{App, DashboardState};
+use crate::app::{App, DashboardState};
 use crate::auth::AccountId;
 use crate::auth::client_address::ClientNetwork;
-use crate::dashboard::error::{PAGE_DEADLINE, PageError, PageResult, VISITOR_LOOKUP_LIMIT, run_within};
-use crate::dashboard::session_cookie;
-use crate::dashboard::view::layout::{self, Section, SignedInHolder, Viewer};
-use crate::dashboard::view::live_example::ExampleCache;
 
 /// Visitor of a page, with the visitor's session if there is one.
 #[derive(Debug, Clone)]

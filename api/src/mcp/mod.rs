@@ -2,7 +2,6 @@
 //!
 //! Invariants: a tool call is a call of the API's router with the caller's key. Requests share no state.
 
-mod tool_call;
 mod tool_result;
 mod tools;
 
@@ -31,12 +30,12 @@ use tower::ServiceExt;
 
 use crate::admission::RequestContext;
 use crate::answer::{Access, Free, read_body};
-use crate::app::state::App;
-use crate::connection::request_id::{self, RequestId, current_request_id};
+use crate::app::App;
+use crate::connection::{RequestId, current_request_id, with_request_id};
 use crate::error::ApiError;
 use crate::parameters::UnroutedParameters;
-use tool_call::ToolCall;
 use tool_result::ToolResult;
+use tools::ToolCall;
 
 /// Path of the MCP endpoint.
 pub(crate) const PATH: &str = "/mcp";
@@ -97,20 +96,16 @@ fn check_origin(app: &App, headers: &HeaderMap) -> Result<(), ApiError> {
     if app.settings.cors_allowed_origins.iter().any(is_known) {
         return Ok(());
     }
-    Err(refused(StatusCode::FORBIDDEN, "Web pages of this origin may not call the service"))
+    Err(ApiError::refused(StatusCode::FORBIDDEN, "Web pages of this origin may not call the service"))
 }
 
 /// Reads the body as one protocol message. A JSON-RPC batch (an array of messages) is refused.
 async fn read_message(app: &App, body: Body) -> Result<Vec<u8>, ApiError> {
     let body = read_body(body, MAX_MESSAGE_BYTES, app.settings.request_timeout).await?;
     serde_json::from_slice::<ClientJsonRpcMessage>(&body).map_err(|_| {
-        refused(StatusCode::BAD_REQUEST, "The body is not one JSON-RPC message of the protocol")
+        ApiError::refused(StatusCode::BAD_REQUEST, "The body is not one JSON-RPC message of the protocol")
     })?;
     Ok(body)
-}
-
-fn refused(status: StatusCode, message: &str) -> ApiError {
-    ApiError::Refused { status, message: message.to_owned() }
 }
 
 /// Converts an error response of the MCP library (`rmcp`) to the service's JSON. Returns other responses unchanged.
@@ -127,7 +122,7 @@ async fn to_service_error(answer: Response) -> Result<Response, ApiError> {
     let text = String::from_utf8_lossy(&text);
     match status.is_server_error() {
         true => Err(ApiError::Internal(anyhow::anyhow!("the MCP library failed: {text}"))),
-        false => Err(refused(status, &text)),
+        false => Err(ApiError::refused(status, text)),
     }
 }
 
@@ -232,7 +227,7 @@ impl ServerHandler for McpServer {
         let answer = match ToolCall::from_arguments(tool, &request.arguments.unwrap_or_default()) {
             Ok(call) => {
                 let asking = Box::pin(self.call_api(&call, caller, call_context));
-                request_id::with_request_id(call_context.id.clone(), asking).await?
+                with_request_id(call_context.id.clone(), asking).await?
             }
             Err(error) => ToolResult::invalid_argument(error),
         };

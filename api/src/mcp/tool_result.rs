@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
 
-use super::tool_call::{ToolCall, remaining_cursor};
+use super::tools::{ToolCall, remaining_cursor};
 use crate::error::ApiError;
 use crate::parameters::ParameterError;
 use crate::render::envelope::UNKNOWN_SYMBOL;

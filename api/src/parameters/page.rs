@@ -172,20 +172,6 @@ impl Page {
         rows.truncate(limit);
         rows.last().filter(|_| more).map(|last| self.cursor(&key(last), signer))
     }
-
-    #[cfg(test)]
-    pub(super) fn for_test(
-        limit: i64,
-        key: &'static str,
-        direction: Direction,
-        after: Option<Vec<Option<String>>>,
-    ) -> Self {
-        let after = after.map(|mut after: Vec<Option<String>>| {
-            after.truncate(after.len() - 2);
-            after
-        });
-        Self { limit, order: vec![(key, direction)], after, sync_from: None, filters: String::new() }
-    }
 }
 
 /// Value of a sort key.
@@ -331,11 +317,16 @@ mod tests {
         let signer = CursorSigner::new(None, None).expect("a random key");
         let (mut all, mut after) = (vec![], None);
         loop {
-            let page = Page::for_test(limit, "key", direction, after);
+            let order = vec![("key", direction)];
+            let page = Page { limit, order, after, sync_from: None, filters: String::new() };
             let (rows, cursor) = page.select_rows(rows, &signer.of_response("g1.1.1".to_owned()));
             all.extend(rows.into_iter().cloned());
             match cursor {
-                Some(cursor) => after = signer.open(&cursor, ""),
+                // The last two texts are the version and the filters.
+                Some(cursor) => {
+                    after = signer.open(&cursor, "");
+                    after.iter_mut().for_each(|after| after.truncate(after.len() - 2));
+                }
                 None => return all,
             }
         }

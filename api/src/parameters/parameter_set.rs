@@ -15,7 +15,7 @@ use utoipa::openapi::{RefOr, Required, Schema};
 use super::ParameterReader;
 use super::cursor::CursorSigner;
 use super::reader::ParameterSpec;
-use crate::auth::tier::Tier;
+use crate::auth::Tier;
 
 /// Parameter set of one endpoint.
 pub(crate) trait Parameters: Sized + Send + Sync + 'static {

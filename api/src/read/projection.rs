@@ -1,24 +1,28 @@
 //! Projection: the primary database and its replicas, one of which serves each request, and former generations whose tables
 //! are not dropped yet.
 //!
+//! Lag monitor. A background task measures how many messages of the log are not yet in the served data.
+//!
 //! Invariants: all queries of a request read one generation of one database. A replica is read only if it has all data
 //! that the instance has returned.
 
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
+use event_log::sequence::Sequence;
+use event_log::write_failure::find_write_failure;
 use store::ids::GenerationId;
 use tokio::sync::Mutex;
 use tokio::sync::futures::Notified;
 use tokio::time::{Instant, timeout_at};
 
-use super::control_state::ControlState;
+use super::data_version::ControlState;
 use super::lookup::run_query;
 use super::read_source::{ConnectionSettings, ReadSource, SharedReadState};
 use super::{DataVersion, QueryError, ServedGeneration};
-use crate::concurrency::tasks::BackgroundTasks;
+use crate::concurrency::BackgroundTasks;
 use crate::parameters::MinVersion;
 use crate::parameters::served_rules::ServedRules;
 
@@ -36,7 +40,7 @@ pub(crate) struct Projection {
     shared: Arc<SharedReadState>,
     replicas: Vec<Arc<ReadSource>>,
     primary: Arc<ReadSource>,
-    kept: KeptGenerations,
+    pub(crate) kept: KeptGenerations,
     /// Number of requests so far. The replica that the next request tries first is computed from this number.
     next: AtomicUsize,
     max_replica_age: Duration,
@@ -114,15 +118,6 @@ impl Projection {
         self.shared.polled.notified()
     }
 
-    /// Pins a former generation; `None` if its tables no longer exist.
-    pub(crate) async fn pin_kept(
-        &self,
-        served: &ServedGeneration,
-        id: GenerationId,
-    ) -> Option<Arc<ServedGeneration>> {
-        self.kept.find(served, id).await
-    }
-
     /// Minimum version for the next read: the greatest journal position in the responses of this instance.
     fn answered(&self) -> MinVersion {
         MinVersion::of_position(self.shared.answered.load(Ordering::Relaxed))
@@ -173,7 +168,7 @@ const MAX_OPEN: usize = 2;
 
 /// Former generations in the primary database. Connections to a former generation are opened when a request first reads
 /// it.
-pub(super) struct KeptGenerations {
+pub(crate) struct KeptGenerations {
     settings: ConnectionSettings,
     shared: Arc<SharedReadState>,
     /// Former generations with open connections, the most recently used last.
@@ -193,7 +188,7 @@ impl KeptGenerations {
 
     /// Opens the former generation `id` in the primary database. Returns `None` if it was dropped or cannot be read. A
     /// connection of the generation `served` is used for this check.
-    pub(super) async fn find(
+    pub(crate) async fn find(
         &self,
         served: &ServedGeneration,
         id: GenerationId,
@@ -222,4 +217,105 @@ async fn learn_version(generation: &ServedGeneration) -> Result<(), QueryError> 
     generation.set_served_rules(ServedRules::from_row(row)?);
     generation.set_control_state(ControlState::from_row(row)?);
     Ok(())
+}
+
+/// Measured lag of the served data behind the log.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct LagMeasurement {
+    /// Number of log messages that are not applied yet.
+    pub(crate) events: u64,
+    caught_up_at: Instant,
+    /// Last time at which a poll found newly applied log messages or a lag of zero.
+    progressed_at: Instant,
+    measured_at: Instant,
+    /// True if NATS could not store a message, and has stored none since.
+    pub(crate) write_failed: bool,
+}
+
+impl LagMeasurement {
+    /// Duration of the current lag, in seconds; 0 if the served data contains every log message.
+    pub(crate) fn seconds(&self) -> u64 {
+        if self.events == 0 { 0 } else { self.caught_up_at.elapsed().as_secs() }
+    }
+
+    /// True if the served data lags behind the log, and the last progress was more than `STALLED_AFTER` ago.
+    pub(crate) fn is_stalled(&self) -> bool {
+        self.events > 0 && self.progressed_at.elapsed() > STALLED_AFTER
+    }
+}
+
+/// Latest measurement of the lag, shared by its readers and the polling task.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct LagMonitor(Arc<RwLock<Option<LagMeasurement>>>);
+
+/// Interval between two polls of the log server, and timeout of each poll. An unresponsive log server is therefore
+/// reported within two seconds.
+const POLL: Duration = Duration::from_millis(900);
+/// Interval between two checks for a failed write to the log.
+const WRITE_CHECK: Duration = Duration::from_secs(5);
+/// Time for which a measurement is valid.
+const VALID_FOR: Duration = Duration::from_secs(4);
+/// Time without progress after which the lag is reported as stalled.
+const STALLED_AFTER: Duration = Duration::from_secs(30);
+
+impl LagMonitor {
+    /// Latest measurement; `None` if there is no measurement, or if the latest one is older than `VALID_FOR`.
+    pub(crate) fn latest(&self) -> Option<LagMeasurement> {
+        let measurement = *self.0.read().unwrap_or_else(PoisonError::into_inner);
+        measurement.filter(|measurement| measurement.measured_at.elapsed() < VALID_FOR)
+    }
+
+    /// Reads the number of the last log message at regular intervals, and measures the lag. Reconnects after a loss of
+    /// the connection.
+    pub(crate) async fn poll_stream(self, url: String, stream: String, projection: Arc<Projection>) {
+        let settings = event_log::stream::StreamSettings {
+            nats_url: url,
+            nats_stream: stream,
+            nats_subject_prefix: String::new(),
+            nats_replicas: 1,
+        };
+        loop {
+            if let Err(reason) = self.poll_until_disconnected(&settings, &projection).await {
+                tracing::debug!(%reason, "cannot read the state of the log");
+            }
+            *self.0.write().unwrap_or_else(PoisonError::into_inner) = None;
+            tokio::time::sleep(POLL).await;
+        }
+    }
+
+    async fn poll_until_disconnected(
+        &self,
+        settings: &event_log::stream::StreamSettings,
+        projection: &Projection,
+    ) -> anyhow::Result<()> {
+        let context = settings.connect("api").await?;
+        let (mut caught_up_at, mut progressed_at, mut before) =
+            (Instant::now(), Instant::now(), Sequence::default());
+        let (mut write_failed, mut write_checked_at) = (false, None::<Instant>);
+        loop {
+            let reading = tokio::time::timeout(POLL, context.get_stream(&settings.nats_stream));
+            let stream = reading.await??;
+            let last = stream.cached_info().state.last_sequence;
+            let applied = projection.pin().map_or(0, |generation| generation.version().sequence);
+            let applied = Sequence::try_from(applied)?;
+            // The projector may have applied messages published after the log server replied, so `applied` can exceed
+            // `last`.
+            let events = last.saturating_sub(applied.to_u64());
+            if events == 0 {
+                caught_up_at = Instant::now();
+            }
+            if events == 0 || std::mem::replace(&mut before, applied) != applied {
+                progressed_at = Instant::now();
+            }
+            if write_checked_at.is_none_or(|at| at.elapsed() > WRITE_CHECK) {
+                let failure = find_write_failure(&context, &settings.nats_stream, last);
+                write_failed = tokio::time::timeout(POLL, failure).await?.is_some();
+                write_checked_at = Some(Instant::now());
+            }
+            let measured_at = Instant::now();
+            let measured = LagMeasurement { events, caught_up_at, progressed_at, measured_at, write_failed };
+            *self.0.write().unwrap_or_else(PoisonError::into_inner) = Some(measured);
+            tokio::time::sleep(POLL).await;
+        }
+    }
 }

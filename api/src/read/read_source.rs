@@ -17,12 +17,10 @@ use telemetry::LogLimit;
 use tokio::sync::{Notify, mpsc};
 use tokio_postgres::{AsyncMessage, Client, Config};
 
-use super::QueryError;
-use super::control_state::ControlState;
-use super::data_version::DataVersion;
-use super::pool::build_pool;
+use super::data_version::{ControlState, DataVersion};
 use super::served_generation::ServedGeneration;
-use crate::concurrency::tasks::BackgroundTasks;
+use super::{QueryError, build_pool};
+use crate::concurrency::BackgroundTasks;
 use crate::parameters::served_rules::ServedRules;
 
 const ACTIVE: &str = include_str!("../../queries/projection/active.sql");

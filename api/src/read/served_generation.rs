@@ -15,10 +15,9 @@ use tokio_postgres::Row;
 use tokio_util::sync::CancellationToken;
 
 use super::QueryError;
-use super::control_state::ControlState;
-use super::data_version::DataVersion;
+use super::data_version::{ControlState, DataVersion};
 use super::past_securities::{self, BenchmarkCache, MAX_BENCHMARKS, PastSecurityCache, RecordBatches};
-use crate::concurrency::tasks::{BackgroundTasks, gather};
+use crate::concurrency::{BackgroundTasks, gather};
 use crate::metrics::PoolUse;
 use crate::parameters::served_rules::ServedRules;
 

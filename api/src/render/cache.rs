@@ -11,7 +11,7 @@ use foldhash::fast::RandomState;
 use quick_cache::Weighter;
 use quick_cache::sync::{Cache, DefaultLifecycle};
 
-use crate::auth::tier::Tier;
+use crate::auth::Tier;
 use crate::metrics::CacheMetrics;
 use crate::parameters::ResponseFormat;
 use crate::read::DataVersion;

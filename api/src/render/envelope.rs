@@ -6,7 +6,7 @@ use chrono::{DateTime, NaiveDate, Utc};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::auth::tier::Tier;
+use crate::auth::Tier;
 use crate::read::DataVersion;
 
 /// Response with one resource.

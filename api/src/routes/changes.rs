@@ -10,16 +10,15 @@ use axum::response::sse::Sse;
 use axum::response::{IntoResponse, Response};
 use market::row::{NoticeCause, NoticeEvent};
 
+use super::ErrorResponses;
 use crate::admission::decision::AdmissionRequest;
 use crate::admission::open_streams::StreamRefusal;
 use crate::answer::{Access, Free, RequiredTier};
-use crate::auth::credential;
-use crate::auth::tier::Tier;
+use crate::auth::{Tier, credential};
 use crate::error::ApiError;
 use crate::parameters::{ChangeKind, DocumentedParameters, SymbolList, SyncPoint, parameters};
 use crate::read::changes::{ListedSecurities, NoticeSelection, StreamData};
 use crate::read::lookup;
-use crate::routes::ErrorResponses;
 use change_feed::JournalStart;
 use change_stream::{ChangeStream, StreamCall};
 use stream_filter::{MARKET, StreamFilter};

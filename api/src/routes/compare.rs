@@ -11,17 +11,16 @@ use rust_decimal::Decimal;
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use super::conversion::{Conversion, Converted};
+use super::endpoint;
 use crate::answer::{Free, HandlerContext, RenderedBody};
-use crate::auth::tier::Tier;
+use crate::auth::Tier;
 use crate::error::ApiError;
 use crate::parameters::{Knowledge, Output, ResponseFormat, SymbolList, parameters};
 use crate::read::DataVersion;
-use crate::read::lookup::{self, ResolvedSymbols};
-use crate::read::past_version::PastVersion;
+use crate::read::lookup::{self, PastVersion, ResolvedSymbols};
 use crate::render::envelope::{ListMeta, Warning};
 use crate::render::rows;
-use crate::routes::conversion::{Conversion, Converted};
-use crate::routes::endpoint;
 
 const QUOTES: &str = include_str!("../../queries/bulk/quotes.sql");
 const FUNDAMENTALS: &str = include_str!("../../queries/bulk/fundamentals.sql");

@@ -1,8 +1,11 @@
 //! `GET /v1/dividends/calendar`, `/ex-dates` and `/payment-dates`: dividends by payment date or ex-date (R20).
 //!
+//! `GET /v1/splits/calendar`: splits of the whole market by ex-date.
+//!
 //! A calendar contains declared dividends of all securities with a date from the first to the last day, both included. It
 //! contains projected payments only on request, and no withdrawn or quarantined rows. `days_until` counts from today.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 use std::sync::LazyLock;
@@ -10,7 +13,7 @@ use std::sync::LazyLock;
 use chrono::{Days, NaiveDate};
 use market::decimal::ExactDecimal;
 use market::event::{DividendType, Frequency};
-use market::row::{DividendRow, TableRow};
+use market::row::{DividendRow, SplitRow, SplitType, TableRow};
 use market::{table_row, text_enum};
 use rust_decimal::Decimal;
 use serde::Serialize;
@@ -18,17 +21,18 @@ use store::FromRow;
 use tokio_postgres::types::ToSql;
 use utoipa::ToSchema;
 
+use super::conversion::{Conversion, Converted, ConvertibleColumns, payment_rate};
+use super::endpoint;
 use crate::answer::{Free, HandlerContext, RenderedBody, render_page};
 use crate::error::ApiError;
 use crate::parameters::facets::FilterField;
 use crate::parameters::{
-    Bounds, Direction, OtherDateRanges, Output, Page, PageOptions, ParameterReader, SymbolList, parameters,
+    Bounds, DateRange, Direction, OtherDateRanges, Output, Page, PageOptions, ParameterReader, SortValue,
+    Sortable, SymbolList, parameters,
 };
 use crate::read::DataVersion;
 use crate::read::lookup::{self, ResolvedSymbols};
 use crate::render::envelope::{List, ListMeta};
-use crate::routes::conversion::{Conversion, Converted, ConvertibleColumns, payment_rate};
-use crate::routes::endpoint;
 
 const EX_DATES: &str = include_str!("../../queries/dividends/ex_dates.sql");
 const EX_DATES_DESCENDING: &str = include_str!("../../queries/dividends/ex_dates_descending.sql");
@@ -283,4 +287,103 @@ endpoint! {
     /// Securities that pay dividends in a range of days.
     get "/v1/dividends/payment-dates", tag "Dividends", returns "A page of payments",
     payment_dates(Access<Free, CalendarParameters<30>>) -> List<CalendarRow> { respond(|context| page(context, EventType::Payment, PAYMENT_DATES, PAYMENT_DATES_DESCENDING)) }
+}
+
+const SPLITS: &str = include_str!("../../queries/splits/calendar.sql");
+
+/// Split record with its security and its calendar event.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct SplitCalendarRow {
+    #[serde(flatten)]
+    split: SplitRow,
+    #[serde(flatten)]
+    security: CalendarSecurity,
+    /// Ex-date of the row, under the name that all calendars use.
+    event_date: NaiveDate,
+    /// Number of days from today to the event; negative for past events.
+    days_until: i64,
+}
+
+static SPLIT_COLUMNS: LazyLock<Vec<&'static str>> =
+    LazyLock::new(|| [SplitRow::COLUMNS, CalendarSecurity::COLUMNS, &["event_date", "days_until"]].concat());
+
+parameters! {
+    /// Parameters of the split calendar.
+    pub(crate) struct SplitCalendarParameters by reader {
+        days: RangeInclusive<NaiveDate> = read_days(reader, 30),
+        /// Comma-separated symbols (at most 50).
+        symbols: Option<SymbolList> = reader.read_symbols(50),
+        /// Sectors by name or slug, comma-separated.
+        sector: Option<Vec<String>> = reader.read_names(FilterField::Sector),
+        /// Minimum headline dividend yield of the security, percent.
+        min_yield: Option<Decimal> = reader.read_decimal("min_yield", Bounds::Percent),
+        /// Types of splits, comma-separated.
+        r#type: Option<Vec<SplitType>> = reader.read_words("type", SplitType::ALL),
+        declared: DateRange = reader.read_declared_range(),
+        page: Page = reader.read_page(&PAGING),
+        output: Output = reader.read_output(&SPLIT_COLUMNS),
+    }
+}
+
+impl SplitCalendarRow {
+    fn of(row: &tokio_postgres::Row, today: NaiveDate) -> Result<Self, tokio_postgres::Error> {
+        let (split, security) = (SplitRow::from_row(row)?, CalendarSecurity::from_row(row)?);
+        let event_date = split.ex_date;
+        Ok(Self {
+            split,
+            security,
+            event_date,
+            days_until: event_date.signed_duration_since(today).num_days(),
+        })
+    }
+}
+
+impl Sortable for SplitCalendarRow {
+    fn sort_value(&self, _: &str) -> Option<SortValue<'_>> {
+        Some(SortValue::Day(self.event_date))
+    }
+
+    fn tie_breaker(&self) -> Cow<'_, str> {
+        format!("{}\0{}\0{}", self.split.symbol, self.split.r#type, self.split.id).into()
+    }
+}
+
+endpoint! {
+    /// Split calendar
+    ///
+    /// Splits with an ex-date in a range of days, announced splits included. Price-only types (spin-offs, rights, class
+    /// distributions) multiply only prices.
+    get "/v1/splits/calendar", tag "Splits", returns "A page of splits",
+    split_calendar(Access<Free, SplitCalendarParameters>) -> List<SplitCalendarRow> { respond(split_page) }
+}
+
+async fn split_page(context: HandlerContext<SplitCalendarParameters>) -> Result<RenderedBody, ApiError> {
+    let asked = &context.parameters;
+    let ResolvedSymbols { known, missing } =
+        lookup::resolve_symbol_list(&context.generation, asked.symbols.as_ref()).await?;
+    let least_yield = asked.min_yield.map(ExactDecimal);
+    let rows = lookup::run_query(
+        &context.generation,
+        SPLITS,
+        &[
+            asked.days.start(),
+            asked.days.end(),
+            &known,
+            &asked.sector,
+            &least_yield,
+            &asked.r#type,
+            &asked.declared.start,
+            &asked.declared.end,
+        ],
+    )
+    .await?;
+    let version = DataVersion::from_row(lookup::first_row(&context.generation, &rows)?)?;
+    let present = lookup::rows_with(&rows, "symbol");
+    let rows = present.map(|row| SplitCalendarRow::of(row, context.today)).collect::<Result<Vec<_>, _>>()?;
+    context.render_page(&asked.output, &asked.page, version, &rows, |meta| {
+        meta.today = Some(context.today);
+        if asked.symbols.is_some() {
+            meta.set_missing(missing);
+        }
+    })
 }

@@ -7,23 +7,22 @@ use market::event::DividendType;
 use market::row::{DividendRow, DividendStatus};
 use tokio_postgres::types::ToSql;
 
+use super::changes::change_feed::{ChangeQuery, render_changes};
+use super::endpoint;
+use super::stocks::records::{
+    ConvertibleDividend, DIVIDEND_COLUMNS, DividendFilters, FILTERS, STATUSES, render_dividend_page,
+    selected_statuses,
+};
 use crate::answer::{Free, HandlerContext, RenderedBody, SelectedPage};
-use crate::auth::tier::Tier;
+use crate::auth::Tier;
 use crate::error::ApiError;
 use crate::parameters::{
     Direction, Knowledge, OTHER_DATE_PARAMETERS, OtherDateRanges, Output, Page, PageOptions, SymbolList,
     SyncPoint, parameters,
 };
 use crate::read::DataVersion;
-use crate::read::lookup::{self, ResolvedSymbols};
-use crate::read::past_version::PastVersion;
+use crate::read::lookup::{self, PastVersion, ResolvedSymbols};
 use crate::render::envelope::{List, ListMeta, Warning};
-use crate::routes::changes::change_feed::{ChangeQuery, render_changes};
-use crate::routes::endpoint;
-use crate::routes::stocks::records::{
-    ConvertibleDividend, DIVIDEND_COLUMNS, DividendFilters, FILTERS, STATUSES, render_dividend_page,
-    selected_statuses,
-};
 
 const HISTORY: &str = include_str!("../../queries/dividends/history.sql");
 const HISTORY_ASCENDING: &str = include_str!("../../queries/dividends/history_ascending.sql");

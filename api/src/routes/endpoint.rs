@@ -6,7 +6,7 @@ use market::row::Listing;
 use serde::Serialize;
 use utoipa::{IntoResponses, ToSchema};
 
-use crate::auth::tier::Tier;
+use crate::auth::Tier;
 use crate::read::memory_tables::NearSymbol;
 
 /// Declares an endpoint and generates its handler. The declaration has the path, tag, description of the response,

@@ -4,7 +4,7 @@
 pub(crate) mod bulk;
 pub(crate) mod changes;
 pub(crate) mod compare;
-mod conversion;
+pub(crate) mod conversion;
 pub(crate) mod dividend_calendar;
 pub(crate) mod dividend_history;
 mod endpoint;
@@ -18,7 +18,6 @@ pub(crate) mod screeners;
 pub(crate) mod search;
 pub(crate) mod sectors;
 pub(crate) mod service;
-pub(crate) mod split_calendar;
 pub(crate) mod stocks;
 
 pub(crate) use endpoint::{BodyErrorResponses, ErrorResponses, endpoint};

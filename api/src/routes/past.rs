@@ -1,7 +1,6 @@
 //! Data at the version that a request asks for. The current version is read from the served tables, which the projector
 //! fills. An earlier version is derived again from the stored feed records (facts).
 
-pub(crate) mod revisions;
 pub(crate) mod security;
 
 use std::sync::Arc;
@@ -12,9 +11,9 @@ use chrono_tz::America::New_York;
 use crate::answer::HandlerContext;
 use crate::error::ApiError;
 use crate::parameters::{Knowledge, RequestedSymbol, SymbolList};
+use crate::read::DataVersion;
+use crate::read::lookup::{self, PastVersion, find_version};
 use crate::read::past_securities::{PastSecurity, PriceColumns};
-use crate::read::past_version::{PastVersion, find_version};
-use crate::read::{DataVersion, lookup};
 use security::derive_past_securities;
 
 impl<P> HandlerContext<P> {

@@ -2,23 +2,15 @@
 
 mod body_lines;
 mod brokers;
-mod converted_income;
 mod distribution_events;
-mod listing;
-mod mergers;
-mod payment_matching;
 mod position;
 pub(crate) mod received;
-mod received_calendar;
 mod received_payment;
 mod received_totals;
 mod reconciliation;
 mod share_count;
-mod tax;
 mod totals;
-pub(crate) mod transaction_text;
-mod transactions;
-mod yield_on_cost;
+pub(crate) mod transactions;
 
 use std::sync::LazyLock;
 
@@ -35,12 +27,11 @@ use crate::render::envelope::{ListMeta, Meta, Single};
 use crate::render::rows;
 use crate::routes::conversion::{Conversion, ConvertibleColumns, payment_rate};
 use crate::routes::endpoint;
-use converted_income::ConvertedIncome;
 use position::{
     ConvertiblePayment, HoldingIncome, IncomeGap, IncomePayment, Position, find_positions,
     remove_translations,
 };
-use totals::{IncomeMonth, IncomeTotal, MONTHS, months, totals};
+use totals::{ConvertedIncome, IncomeMonth, IncomeTotal, MONTHS, months, totals};
 
 const PAYMENTS: &str = include_str!("../../queries/portfolio/payments.sql");
 /// Fields of a JSON response. A CSV response has the columns of a payment instead, with one row per payment.

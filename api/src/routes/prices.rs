@@ -3,7 +3,6 @@
 //! Prices are stored raw, in packed columns of scaled integers. [`market::price`] adjusts and writes these columns. Ten
 //! years of prices are the largest response.
 
-pub(crate) mod fx;
 pub(crate) mod growth;
 pub(crate) mod history;
 pub(crate) mod market;
@@ -30,9 +29,9 @@ use utoipa::ToSchema;
 use crate::answer::{Free, HandlerContext, RenderedBody};
 use crate::error::ApiError;
 use crate::parameters::{Knowledge, Output, RequestedSymbol, ResponseFormat, parameters};
+use crate::read::DataVersion;
+use crate::read::lookup::{self, PastVersion};
 use crate::read::past_securities::{PastSecurity, PriceColumns};
-use crate::read::past_version::PastVersion;
-use crate::read::{DataVersion, lookup};
 use crate::render::envelope::{Meta, Single};
 use crate::render::rows;
 use crate::routes::endpoint;

@@ -1,6 +1,5 @@
 //! `GET /v1/screener` and its presets: high yield, dividend growth, aristocrats and kings (R15, R18).
 
-mod facets;
 pub(crate) mod filters;
 
 use std::collections::BTreeMap;
@@ -10,16 +9,14 @@ use market::metrics::dividends::safety::HIGH_YIELD_MINIMUM;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::answer::{Free, HandlerContext, RenderedBody};
-use crate::concurrency::tasks::run_low_priority;
+use super::endpoint;
+use crate::answer::{Free, HandlerContext, RenderedBody, SelectedPage};
+use crate::concurrency::run_low_priority;
 use crate::error::ApiError;
-use crate::parameters::cursor::CursorSigner;
 use crate::read::memory_tables::{SecurityRow, StockTable};
 use crate::render::envelope::ListMeta;
 use crate::render::rows;
-use crate::routes::endpoint;
-use facets::FacetCounts;
-use filters::{Criterion, Preset, ScreenFilters, ScreenerRow};
+use filters::{Criterion, FacetCounts, Preset, ScreenFilters, ScreenerRow};
 
 /// A page of a screener.
 #[derive(Debug, Serialize, ToSchema)]
@@ -106,27 +103,23 @@ impl Preset for Kings {
 
 async fn page<P: Preset>(context: HandlerContext<ScreenFilters<P>>) -> Result<RenderedBody, ApiError> {
     let stock_table = context.app.memory_tables.stocks(&context.generation).await?;
-    run_low_priority(move || screened(&context.parameters, &stock_table, &context.app.signer)).await?
+    run_low_priority(move || screened(&context, &stock_table)).await?
 }
 
 fn screened<P: Preset>(
-    screen: &ScreenFilters<P>,
+    context: &HandlerContext<ScreenFilters<P>>,
     stock_table: &StockTable,
-    signer: &CursorSigner,
 ) -> Result<RenderedBody, ApiError> {
+    let screen = &context.parameters;
     let kept: Vec<&SecurityRow> = stock_table.rows.iter().filter(|member| screen.matches(member)).collect();
     let total = kept.len();
-    let signer = signer.of_response(stock_table.version.to_exact_text());
-    let (securities, next_cursor) = screen.page.select_rows(kept, &signer);
-    let rows: Vec<ScreenerRow> = securities.into_iter().map(ScreenerRow::from).collect();
-    let list = ListMeta::new(&stock_table.version, rows.len(), screen.page.limit, next_cursor.clone());
+    let SelectedPage { rows, meta: list, version } =
+        context.select_page(&screen.page, stock_table.version, kept);
+    let rows: Vec<ScreenerRow> = rows.into_iter().map(ScreenerRow::from).collect();
+    let next_cursor = list.next_cursor.clone();
     let facets = screen.count_facets(&stock_table.rows);
     let meta = ScreenerMeta { list, screener: P::NAME, criteria: screen.criteria(), total, facets };
-    Ok(RenderedBody {
-        body: rows::render_list(&screen.output, &rows, &meta)?,
-        version: stock_table.version,
-        next_cursor,
-    })
+    Ok(RenderedBody { body: rows::render_list(&screen.output, &rows, &meta)?, version, next_cursor })
 }
 
 endpoint! {

@@ -8,17 +8,14 @@ use market::row::TableRow;
 use market::{table_row, text_enum};
 use rust_decimal::Decimal;
 
-use crate::answer::{Free, HandlerContext, RenderedBody};
-use crate::concurrency::tasks::run_low_priority;
+use super::endpoint;
+use crate::answer::{Free, HandlerContext, RenderedBody, render_page};
+use crate::concurrency::run_low_priority;
 use crate::error::ApiError;
-use crate::parameters::cursor::CursorSigner;
 use crate::parameters::facets::{FilterField, trigram_similarity, trigrams};
 use crate::parameters::{Direction, Output, Page, PageOptions, SortValue, Sortable, is_among, parameters};
-use crate::read::DataVersion;
 use crate::read::memory_tables::{NameIndex, SearchNames, SecurityRow, StockTable};
-use crate::render::envelope::{List, ListMeta};
-use crate::render::rows;
-use crate::routes::endpoint;
+use crate::render::envelope::List;
 
 const PAGING: PageOptions = PageOptions {
     default_limit: 20,
@@ -187,15 +184,15 @@ endpoint! {
 async fn page(context: HandlerContext<SearchParameters>) -> Result<RenderedBody, ApiError> {
     let stock_table = context.app.memory_tables.stocks(&context.generation).await?;
     let names = context.app.memory_tables.names(&context.generation, &stock_table).await?;
-    run_low_priority(move || found(&context.parameters, &stock_table, &names, &context.app.signer)).await?
+    run_low_priority(move || found(&context, &stock_table, &names)).await?
 }
 
 fn found(
-    asked: &SearchParameters,
+    context: &HandlerContext<SearchParameters>,
     stock_table: &StockTable,
     names: &NameIndex,
-    signer: &CursorSigner,
 ) -> Result<RenderedBody, ApiError> {
+    let asked = &context.parameters;
     let wanted = SearchText::of(&asked.q);
     let eligible = stock_table.rows.iter().filter(|member| {
         (asked.include_inactive || member.stock.is_active)
@@ -208,12 +205,9 @@ fn found(
         wanted.score(&member.stock.symbol, known).map(|(score, why)| SearchHit { score, why, member })
     };
     let found: Vec<SearchHit<'_>> = eligible.filter_map(fit).collect();
-    let signer = signer.of_response(stock_table.version.to_exact_text());
-    let (hits, next_cursor) = asked.page.select_rows(&found, &signer);
-    let rows: Vec<SearchResult> = hits.into_iter().map(SearchResult::of).collect();
-    let version: DataVersion = stock_table.version;
-    let meta = ListMeta::new(&version, rows.len(), asked.page.limit, next_cursor.clone());
-    Ok(RenderedBody { body: rows::render_list(&asked.output, &rows, &meta)?, version, next_cursor })
+    let page = context.select_page(&asked.page, stock_table.version, &found);
+    let rows: Vec<SearchResult> = page.rows.into_iter().map(SearchResult::of).collect();
+    render_page(&asked.output, &rows, &page.meta, page.version)
 }
 
 /// Matching security, with the score of the match in thousandths.

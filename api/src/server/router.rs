@@ -14,14 +14,12 @@ use utoipa_axum::routes;
 
 use crate::admission::RequestContext;
 use crate::answer::{Access, Free};
-use crate::app::state::App;
+use crate::app::App;
 use crate::error::ApiError;
 use crate::parameters::{MIN_VERSION_HEADER, UnroutedParameters};
-use crate::routes::provenance::{files, quality, sources};
-use crate::routes::service::{health, status};
 use crate::routes::{
-    bulk, changes, compare, dividend_calendar, dividend_history, etfs, openapi, portfolio, prices, screeners,
-    search, sectors, split_calendar, stocks,
+    bulk, changes, compare, conversion, dividend_calendar, dividend_history, etfs, openapi, portfolio,
+    prices, provenance, screeners, search, sectors, service, stocks,
 };
 use crate::{dashboard, mcp};
 
@@ -46,8 +44,8 @@ fn documented() -> OpenApiRouter<App> {
     OpenApiRouter::with_openapi(openapi::document::OpenApiFrame::openapi())
         .merge(
             OpenApiRouter::new()
-                .routes(routes!(health::health))
-                .routes(routes!(status::status))
+                .routes(routes!(service::health))
+                .routes(routes!(service::status))
                 .route_layer(map_request(record_route)),
         )
         .routes(routes!(stocks::list::list))
@@ -55,17 +53,17 @@ fn documented() -> OpenApiRouter<App> {
         .routes(routes!(stocks::snapshot::quote))
         .routes(routes!(stocks::snapshot::fundamentals))
         .routes(routes!(stocks::metrics::metrics))
-        .routes(routes!(stocks::metrics_history::metrics_history))
+        .routes(routes!(stocks::metrics::metrics_history))
         .routes(routes!(stocks::records::dividends))
         .routes(routes!(stocks::records::splits))
         .routes(routes!(stocks::events::events))
-        .routes(routes!(stocks::etf_holders::etf_holders))
+        .routes(routes!(etfs::holdings::etf_holders))
         .routes(routes!(stocks::revisions::revisions))
         .routes(routes!(dividend_calendar::calendar))
         .routes(routes!(dividend_history::history))
         .routes(routes!(dividend_calendar::ex_dates))
         .routes(routes!(dividend_calendar::payment_dates))
-        .routes(routes!(split_calendar::calendar))
+        .routes(routes!(dividend_calendar::split_calendar))
         .routes(routes!(screeners::screener))
         .routes(routes!(screeners::high_yield))
         .routes(routes!(screeners::dividend_growth))
@@ -76,22 +74,22 @@ fn documented() -> OpenApiRouter<App> {
         .routes(routes!(etfs::holdings::holdings))
         .routes(routes!(prices::history::history))
         .routes(routes!(prices::latest))
-        .routes(routes!(prices::fx::rates))
+        .routes(routes!(conversion::rates))
         .routes(routes!(prices::growth::growth))
         .routes(routes!(search::search))
         .routes(routes!(compare::compare))
         .routes(routes!(sectors::list))
         .routes(routes!(sectors::detail))
-        .routes(routes!(sources::sources))
-        .routes(routes!(quality::quality))
+        .routes(routes!(provenance::sources))
+        .routes(routes!(provenance::quality))
         .routes(routes!(portfolio::income))
         .routes(routes!(portfolio::received::dividends))
         .routes(routes!(changes::changes))
         .routes(routes!(bulk::quotes))
         .routes(routes!(bulk::metrics))
-        .routes(routes!(bulk::dividends::dividends))
+        .routes(routes!(bulk::dividends))
         .routes(routes!(prices::market::market))
-        .routes(routes!(files::files))
+        .routes(routes!(provenance::files))
 }
 
 /// Complete router: documented endpoints, MCP, pages, fallbacks and CORS.
@@ -101,8 +99,8 @@ pub(crate) fn build_router(app: App) -> Result<Router, serde_json::Error> {
     let document = openapi::document::complete_document(&document)?;
     let others = mcp::routes(&app, data.clone())
         .merge(dashboard::dashboard_routes(&app, data, &document))
-        .merge(openapi::endpoint::routes(&document))
-        .merge(health::routes())
+        .merge(openapi::routes(&document))
+        .merge(service::routes())
         .route_layer(map_request(record_route));
     let routes = routes.merge(others).fallback(unrouted).method_not_allowed_fallback(method_not_allowed);
     let routes = match cors(&app.settings.cors_allowed_origins) {

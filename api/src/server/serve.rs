@@ -27,29 +27,27 @@ use telemetry::listener::MetricsSource;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio_postgres::Config;
 
+use super::{accounts_config, check_databases, dashboard_config, market_config, router};
 use crate::admission::AdmissionQueue;
 use crate::admission::open_streams::{OpenStreams, StreamLimits};
-use crate::app::dashboard_settings::DashboardSwitch;
 use crate::app::service_history::HistoryReader;
-use crate::app::settings::{HEAD_BYTES, ServeSettings};
-use crate::app::state::{App, DashboardState, OrdinaryRequests, SharedState};
+use crate::app::settings::{DashboardSwitch, HEAD_BYTES, ServeSettings};
+use crate::app::{App, DashboardState, OrdinaryRequests, SharedState};
 use crate::auth::address_throttle::{AddressAllowance, AddressThrottle};
 use crate::auth::client_address;
+use crate::concurrency::BackgroundTasks;
 use crate::concurrency::limiter::ConcurrencyLimiter;
 use crate::concurrency::refreshed::RefreshedValue;
-use crate::concurrency::tasks::BackgroundTasks;
 use crate::connection::{ConnectionRegistry, WriteTimeout};
 use crate::metrics::{ApiMetrics, gauge};
 use crate::middleware::{self, ConnectionInfo};
 use crate::parameters::cursor::CursorSigner;
 use crate::read::changes::JournalReader;
-use crate::read::lag::LagMonitor;
 use crate::read::memory_tables::MemoryTables;
-use crate::read::projection::Projection;
+use crate::read::projection::{LagMonitor, Projection};
 use crate::read::read_source::ConnectionSettings;
 use crate::render::body_channel::guard_body;
 use crate::render::cache::ResponseCache;
-use crate::server::{databases, router};
 
 /// Maximum number of new connections that wait until the server accepts them. The system may reduce it
 /// (`net.core.somaxconn`). If the queue is full, a further client gets no reply, and retries only after a second or
@@ -69,7 +67,7 @@ pub async fn serve(
     let clients = Clients::of(&settings);
     let tasks = BackgroundTasks::default();
     let ServeSettings { drain_timeout: drain, drain_delay, read_timeout: start_limit, .. } = settings;
-    databases::check(&settings, database).await?;
+    check_databases(&settings, database).await?;
     warn_about_public_address(&settings);
     let app = start(settings, database, &tasks)?;
     let router = router::build_router(app.clone()).context("cannot build the OpenAPI document")?;
@@ -154,8 +152,8 @@ fn start(
             "CURSOR_SECRET is not set: cursors end with this process, and other instances refuse them"
         );
     }
-    let config = databases::market(&settings, database)?;
-    let accounts = databases::accounts(&settings, database)?;
+    let config = market_config(&settings, database)?;
+    let accounts = accounts_config(&settings, database)?;
     let tls = tls::tls_connector(&accounts)?;
     let reading = |config: Config| {
         Ok::<_, DbError>(ConnectionSettings {
@@ -178,7 +176,7 @@ fn start(
         let stream = settings.nats_stream.clone();
         tasks.spawn_until_stopped(lag.clone().poll_stream(url, stream, Arc::clone(&projection)));
     }
-    let dashboard = databases::dashboard(&settings, database)?
+    let dashboard = dashboard_config(&settings, database)?
         .map(|config| DashboardState::new(settings.dashboard.clone(), config).map(Arc::new))
         .transpose()?;
     let metrics = ApiMetrics::new()?;

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::Router;
 use axum::body::{Body, Bytes, to_bytes};
+use axum::extract::rejection::PathRejection;
 use axum::http::request::Parts;
 use axum::http::{HeaderValue, Request, StatusCode, header};
 use axum::response::Response;
@@ -18,8 +19,8 @@ use tower::ServiceExt;
 
 use crate::admission::RequestContext;
 use crate::answer::InternalRequest;
-use crate::auth::tier::Tier;
-use crate::concurrency::tasks::{LowPriorityError, run_low_priority};
+use crate::auth::Tier;
+use crate::concurrency::{LowPriorityError, run_low_priority};
 use crate::parameters::MinVersion;
 use crate::read::QueryError;
 use crate::read::memory_tables::{LeftOut, RestrictedSecurities};
@@ -71,6 +72,11 @@ pub(crate) enum MarketError {
 }
 
 impl MarketError {
+    /// Error for an address without a page.
+    pub(crate) fn nothing_here() -> Self {
+        Self::not_found("Nothing is at this address")
+    }
+
     pub(crate) fn not_found(message: &str) -> Self {
         Self::NotFound { message: message.to_owned(), nearest: vec![] }
     }
@@ -81,6 +87,12 @@ impl MarketError {
             Self::NotFound { nearest, .. } => Self::UnknownSymbol { symbol: symbol.to_owned(), nearest },
             error => error,
         }
+    }
+}
+
+impl From<PathRejection> for MarketError {
+    fn from(_: PathRejection) -> Self {
+        Self::nothing_here()
     }
 }
 
@@ -114,7 +126,7 @@ enum Caller {
     /// Page, with the tier of its reader. The calls are not charged.
     Page(Tier),
     /// Feed: `Authorization` header with the key of the feed, and context of the client's request.
-    Feed(HeaderValue, Option<Arc<RequestContext>>),
+    Feed(Option<HeaderValue>, Option<Arc<RequestContext>>),
 }
 
 /// Client that calls the API routes in the same process. It records the data version of every response.
@@ -139,8 +151,9 @@ impl ApiCalls {
     }
 
     /// Client with the key of a feed, on behalf of the client that requested the feed.
-    pub(crate) fn with_key(data: Router, authorization: HeaderValue, client: &Parts) -> Self {
+    pub(crate) fn with_key(data: Router, client: &Parts) -> Self {
         let context = RequestContext::from_extensions(&client.extensions).cloned();
+        let authorization = client.headers.get(header::AUTHORIZATION).cloned();
         Self::with_caller(data, Caller::Feed(authorization, context), Arc::default())
     }
 
@@ -297,7 +310,7 @@ impl ApiCalls {
                 request.extensions_mut().insert(InternalRequest(*tier));
             }
             Caller::Feed(authorization, context) => {
-                request.headers_mut().insert(header::AUTHORIZATION, authorization.clone());
+                request.headers_mut().extend(authorization.clone().map(|key| (header::AUTHORIZATION, key)));
                 if let Some(context) = context {
                     request.extensions_mut().insert(Arc::clone(context));
                 }

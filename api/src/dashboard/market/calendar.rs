@@ -8,18 +8,15 @@ use maud::{Markup, html};
 use rust_decimal::Decimal;
 use serde_json::Value;
 
-use crate::auth::tier::years_before;
-use crate::dashboard::form::Form;
-use crate::dashboard::market::api_calls::{ApiCalls, MarketResult, encode, with_parameter};
-use crate::dashboard::market::block::{
+use super::api_calls::{ApiCalls, MarketResult, encode, with_parameter};
+use super::block::{
     Block, Choice, ListOption, read_currency, render_choices, render_currencies, render_select,
 };
-use crate::dashboard::market::calendar_events::Calendar;
-use crate::dashboard::market::page::PageContent;
-use crate::dashboard::market::reader::MarketReader;
-use crate::dashboard::market::values::{
-    Unit, digits, humanize, render_converted, render_value, rows_of, str_of,
-};
+use super::calendar_events::Calendar;
+use super::reader::{MarketReader, PageContent};
+use super::values::{Unit, digits, humanize, render_converted, render_value, rows_of, str_of};
+use crate::auth::years_before;
+use crate::dashboard::form::Form;
 use crate::dashboard::view::layout::Section;
 
 pub(crate) async fn show_calendar(reader: MarketReader) -> Response {
@@ -221,12 +218,7 @@ fn calendar_url(symbols: &str) -> String {
 pub(crate) async fn show_file(reader: MarketReader) -> Response {
     let parameters = reader.parameters();
     let calendar = Calendar::Dividends(parameters.text("symbols"));
-    let respond =
-        async { calendar.respond(&reader.app, &reader.file_calls().await?, &reader.origin, None).await };
-    match respond.await {
-        Ok(file) => file,
-        Err(error) => reader.respond_error(error).await,
-    }
+    reader.respond_with(calendar.respond_to_reader(&reader).await).await
 }
 
 /// Kinds of days, each with the value of the parameter `days`, a title, and the path and further parameters of the API
@@ -306,7 +298,7 @@ impl CalendarChoice {
     }
 
     /// The same choices for the week or month that contains today, or else the first day of this span.
-    pub(crate) fn in_span(&self, is_week: bool) -> Self {
+    fn in_span(&self, is_week: bool) -> Self {
         let day = if self.has_today() { self.today } else { self.first };
         Self { is_week, ..self.clone() }.on(day)
     }
@@ -358,7 +350,7 @@ mod tests {
     }
 
     fn choice(query: &str) -> CalendarChoice {
-        CalendarChoice::read(&Form::from_query(query), day("2024-06-17"), day("2023-06-17"))
+        CalendarChoice::read(&Form::read(query), day("2024-06-17"), day("2023-06-17"))
     }
 
     fn moved(choice: &CalendarChoice, is_later: bool) -> Option<NaiveDate> {

@@ -9,13 +9,14 @@ use axum::response::Response;
 use chrono::{Days, NaiveDate};
 use serde_json::Value;
 
+use super::api_calls::{ApiCalls, MarketResult, encode};
+use super::reader::MarketReader;
+use super::values::{digits, humanize, rows_of, str_of};
 use crate::answer::private_response;
-use crate::app::state::App;
-use crate::dashboard::market::api_calls::{ApiCalls, MarketResult, encode};
-use crate::dashboard::market::values::{digits, humanize, rows_of, str_of};
+use crate::app::App;
 use crate::parameters::MinVersion;
 use crate::read::QueryError;
-use crate::read::dividend_revisions::DividendRevisions;
+use crate::read::changes::DividendRevisions;
 use crate::render::icalendar::{CalendarFile, CalendarWriter, Event, MEDIA_TYPE, event_id, host_of};
 
 /// Number of past days whose dividends a calendar contains.
@@ -54,6 +55,11 @@ impl Calendar<'_> {
     ) -> MarketResult<Response> {
         let answer = calls.json_at_version(&self.call(app.today())).await?;
         Ok(as_calendar(self.write(app, &answer, origin).await?, if_none_match))
+    }
+
+    /// Responds with the file to the reader of a page, who may download it if nothing is left out for this reader.
+    pub(crate) async fn respond_to_reader(self, reader: &MarketReader) -> MarketResult<Response> {
+        self.respond(&reader.app, &reader.file_calls().await?, &reader.origin, None).await
     }
 
     /// Writes the file from the response to the call. `version` is the data version of the response. `origin` is the

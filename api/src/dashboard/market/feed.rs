@@ -8,8 +8,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use axum::body::Body;
-use axum::extract::rejection::PathRejection;
-use axum::extract::{FromRequestParts, Path, State};
+use axum::extract::{FromRequestParts, Path};
 use axum::http::request::Parts;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
@@ -21,14 +20,13 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use telemetry::escape_formula;
 
+use super::api_calls::{Answer, ApiCalls, MarketError, encode, with_parameter};
+use super::calendar_events::{Calendar, as_calendar};
 use crate::account::portfolios::{Portfolio, find_portfolio};
 use crate::answer::{Access, Free, origin_of, private_response};
-use crate::app::state::App;
-use crate::auth::AccountId;
-use crate::auth::tier::Tier;
+use crate::app::App;
+use crate::auth::{AccountId, Tier};
 use crate::dashboard::form::Form;
-use crate::dashboard::market::api_calls::{Answer, ApiCalls, MarketError, encode, with_parameter};
-use crate::dashboard::market::calendar_events::{Calendar, as_calendar};
 use crate::error::ApiError;
 use crate::parameters::{ParameterError, ParameterReader, Parameters, ResponseFormat, UnroutedParameters};
 use crate::render::cache::CacheKey;
@@ -59,58 +57,90 @@ pub(crate) fn feed_routes(data: &Router) -> Router<App> {
         .route("/feed/{key}/portfolios/{name}/{file}", get(show_portfolio))
         .route("/feed/{key}/cell/{symbol}/{field}", get(show_cell))
         .route("/feed/{key}/v1/{*path}", get(show_rows))
-        .layer(Extension(DataRouter(data.clone())))
+        .layer(Extension(data.clone()))
+}
+
+/// Call of a feed address.
+struct FeedCall {
+    app: App,
+    /// Parts of the path by their names in the route.
+    path: HashMap<String, String>,
+    /// Router of the API endpoints. The feeds get their data from these endpoints.
+    data: Router,
+    /// Head of the request, with the key of the path in its header `Authorization`.
+    caller: Parts,
+}
+
+impl FromRequestParts<App> for FeedCall {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(caller: &mut Parts, app: &App) -> Result<Self, ApiError> {
+        let path = Path::<HashMap<String, String>>::from_request_parts(caller, app).await;
+        let Path(path) = path.map_err(|_| nothing_here())?;
+        let data = caller.extensions.get().cloned().ok_or_else(nothing_here)?;
+        let mut call = Self { app: app.clone(), path, data, caller: caller.clone() };
+        let key = HeaderValue::try_from(format!("Bearer {}", call.part("key")));
+        let key = key.map_err(|_| ApiError::InvalidKey)?;
+        call.caller.headers.insert(header::AUTHORIZATION, key);
+        Ok(call)
+    }
+}
+
+impl FeedCall {
+    fn part(&self, name: &str) -> &str {
+        self.path.get(name).map_or("", String::as_str)
+    }
+
+    fn query(&self) -> &str {
+        self.caller.uri.query().unwrap_or_default()
+    }
+
+    fn origin(&self) -> String {
+        origin_of(&self.app, &self.caller)
+    }
+
+    fn if_none_match(&self) -> Option<&HeaderValue> {
+        self.caller.headers.get(header::IF_NONE_MATCH)
+    }
+
+    /// Admits a call that the feed answers itself, and charges it to the account of the key.
+    async fn admit<P: Parameters>(&mut self) -> Result<Access<Free, P>, ApiError> {
+        Access::from_request_parts(&mut self.caller, &self.app).await
+    }
+
+    /// Calls the API with the key of the feed.
+    async fn respond(&self, target: &str, if_none_match: Option<&HeaderValue>) -> Result<Response, ApiError> {
+        let calls = ApiCalls::with_key(self.data.clone(), &self.caller);
+        calls.respond_if_changed(target, if_none_match).await.map_err(|_| nothing_here())
+    }
 }
 
 /// Calls the API with the rest of the path, and returns the response. The format is CSV, unless the query has the
 /// parameter `format`.
-async fn show_rows(
-    State(app): State<App>,
-    path: Result<Path<(String, String)>, PathRejection>,
-    Extension(DataRouter(data)): Extension<DataRouter>,
-    mut caller: Parts,
-) -> Result<Response, ApiError> {
-    let Path((key, path)) = path.map_err(|_| nothing_here())?;
-    if path == CHANGES {
-        check_access(&app, &key, &mut caller).await?;
+async fn show_rows(mut call: FeedCall) -> Result<Response, ApiError> {
+    if call.part("path") == CHANGES {
+        call.admit::<UnroutedParameters>().await?;
         return Err(ApiError::refused(StatusCode::BAD_REQUEST, NO_STREAM));
     }
     // Use the path as sent, because a symbol may contain an encoded slash.
-    let target = caller.uri.path_and_query().and_then(|target| target.as_str().split_once("/v1/"));
+    let target = call.caller.uri.path_and_query().and_then(|target| target.as_str().split_once("/v1/"));
     let target = target.map_or(String::new(), |(_, target)| format!("/v1/{target}"));
-    let mut parameters = form_urlencoded::parse(caller.uri.query().unwrap_or_default().as_bytes());
-    let has_format = parameters.any(|(name, _)| name == "format");
+    let has_format = form_urlencoded::parse(call.query().as_bytes()).any(|(name, _)| name == "format");
     let target = if has_format { target } else { with_parameter(&target, "format=csv") };
-    let calls = ApiCalls::with_key(data, bearer(&key)?, &caller);
-    let response = calls.respond_if_changed(&target, caller.headers.get(header::IF_NONE_MATCH)).await;
-    response.map_err(|_| nothing_here())
-}
-
-/// Checks the key of a feed that calls no endpoint.
-async fn check_access(app: &App, key: &str, caller: &mut Parts) -> Result<(), ApiError> {
-    caller.headers.insert(header::AUTHORIZATION, bearer(key)?);
-    Access::<Free, UnroutedParameters>::from_request_parts(caller, app).await?;
-    Ok(())
+    call.respond(&target, call.if_none_match()).await
 }
 
 /// Responds with one field of a security as plain text, for a cell of a spreadsheet. The query is passed to the API.
-async fn show_cell(
-    State(app): State<App>,
-    path: Result<Path<(String, String, String)>, PathRejection>,
-    Extension(DataRouter(data)): Extension<DataRouter>,
-    mut caller: Parts,
-) -> Result<Response, ApiError> {
-    let Path((key, symbol, field)) = path.map_err(|_| nothing_here())?;
+async fn show_cell(mut call: FeedCall) -> Result<Response, ApiError> {
+    let field = call.part("field").to_owned();
     let resource = CELL_RESOURCES.iter().find(|(fields, _)| fields.contains(&field.as_str()));
     let Some((_, resource)) = resource else {
-        check_access(&app, &key, &mut caller).await?;
+        call.admit::<UnroutedParameters>().await?;
         return Err(unknown_cell_field(&field));
     };
-    let target = format!("/v1/stocks/{}{resource}?fields={field}&format=json", encode(&symbol));
-    let target = caller.uri.query().map_or(target.clone(), |query| with_parameter(&target, query));
-    let calls = ApiCalls::with_key(data, bearer(&key)?, &caller);
-    let response = calls.respond_if_changed(&target, caller.headers.get(header::IF_NONE_MATCH)).await;
-    let response = response.map_err(|_| nothing_here())?;
+    let target = format!("/v1/stocks/{}{resource}?fields={field}&format=json", encode(call.part("symbol")));
+    let target = call.caller.uri.query().map_or(target.clone(), |query| with_parameter(&target, query));
+    let response = call.respond(&target, call.if_none_match()).await?;
     if response.status() != StatusCode::OK {
         return Ok(response);
     }
@@ -147,60 +177,35 @@ fn unknown_cell_field(field: &str) -> ApiError {
     }])
 }
 
-async fn show_calendar(
-    State(app): State<App>,
-    path: Result<Path<String>, PathRejection>,
-    Extension(DataRouter(data)): Extension<DataRouter>,
-    caller: Parts,
-) -> Result<Response, ApiError> {
-    let form = Form::from_query(caller.uri.query().unwrap_or_default());
-    respond_calendar(&app, path, data, &caller, Calendar::Dividends(form.text("symbols"))).await
+async fn show_calendar(call: FeedCall) -> Result<Response, ApiError> {
+    let form = Form::read(call.query());
+    respond_calendar(&call, Calendar::Dividends(form.text("symbols"))).await
 }
 
-async fn show_income(
-    State(app): State<App>,
-    path: Result<Path<String>, PathRejection>,
-    Extension(DataRouter(data)): Extension<DataRouter>,
-    caller: Parts,
-) -> Result<Response, ApiError> {
-    let form = Form::from_query(caller.uri.query().unwrap_or_default());
-    let calendar = Calendar::Income { holdings: form.text("holdings"), edits: 0 };
-    respond_calendar(&app, path, data, &caller, calendar).await
+async fn show_income(call: FeedCall) -> Result<Response, ApiError> {
+    let form = Form::read(call.query());
+    respond_calendar(&call, Calendar::Income { holdings: form.text("holdings"), edits: 0 }).await
 }
 
 /// Responds with a calendar file, or with the error response of the API.
-async fn respond_calendar(
-    app: &App,
-    path: Result<Path<String>, PathRejection>,
-    data: Router,
-    caller: &Parts,
-    calendar: Calendar<'_>,
-) -> Result<Response, ApiError> {
-    let Path(key) = path.map_err(|_| nothing_here())?;
-    let call = with_parameter(&calendar.call(app.today()), "decimals=string");
-    let response = ApiCalls::with_key(data, bearer(&key)?, caller).respond(&call).await;
-    let response = response.map_err(|_| nothing_here())?;
+async fn respond_calendar(call: &FeedCall, calendar: Calendar<'_>) -> Result<Response, ApiError> {
+    let target = with_parameter(&calendar.call(call.app.today()), "decimals=string");
+    let response = call.respond(&target, None).await?;
     if response.status() != StatusCode::OK {
         return Ok(response);
     }
-    let file = calendar.write(app, &ApiCalls::parse(response).await?, &origin_of(app, caller)).await?;
-    Ok(as_calendar(file, caller.headers.get(header::IF_NONE_MATCH)))
+    let file = calendar.write(&call.app, &ApiCalls::parse(response).await?, &call.origin()).await?;
+    Ok(as_calendar(file, call.if_none_match()))
 }
 
 /// Responds with an Atom feed of what happened to some securities.
-async fn show_notices(
-    State(app): State<App>,
-    path: Result<Path<String>, PathRejection>,
-    mut caller: Parts,
-) -> Result<Response, ApiError> {
-    let Path(key) = path.map_err(|_| nothing_here())?;
-    caller.headers.insert(header::AUTHORIZATION, bearer(&key)?);
-    let admitted = Access::<Free, FeedParameters>::from_request_parts(&mut caller, &app).await?;
+async fn show_notices(mut call: FeedCall) -> Result<Response, ApiError> {
+    let admitted = call.admit::<FeedParameters>().await?;
     let symbols = match admitted.parameters.portfolio() {
-        Some(name) => Some(symbols_of(find(&app, admitted.account_id, name).await?)?),
+        Some(name) => Some(symbols_of(find(&call.app, admitted.account_id, name).await?)?),
         None => None,
     };
-    notices::respond(admitted, &caller, &origin_of(&app, &caller), symbols).await
+    notices::respond(admitted, call.if_none_match(), &call.origin(), symbols).await
 }
 
 /// Parameters of a portfolio's files: none, because the holdings come from the saved portfolio.
@@ -214,28 +219,20 @@ impl Parameters for PortfolioParameters {
 }
 
 /// Responds with the income of a saved portfolio. The account of the key is charged for one call.
-async fn show_portfolio(
-    State(app): State<App>,
-    path: Result<Path<(String, String, String)>, PathRejection>,
-    Extension(DataRouter(data)): Extension<DataRouter>,
-    mut caller: Parts,
-) -> Result<Response, ApiError> {
-    let Path((key, name, file)) = path.map_err(|_| nothing_here())?;
-    caller.headers.insert(header::AUTHORIZATION, bearer(&key)?);
-    let admitted = Access::<Free, PortfolioParameters>::from_request_parts(&mut caller, &app).await?;
-    let portfolio = find(&app, admitted.account_id, &name).await?;
-    let calls = ApiCalls::new(data, admitted.tier, Arc::default());
+async fn show_portfolio(mut call: FeedCall) -> Result<Response, ApiError> {
+    let admitted = call.admit::<PortfolioParameters>().await?;
+    let portfolio = find(&call.app, admitted.account_id, call.part("name")).await?;
+    let calls = ApiCalls::new(call.data.clone(), admitted.tier, Arc::default());
     if !portfolio.transactions.is_empty() {
-        return respond_received(&app, &caller, admitted.tier, &calls, portfolio, &file).await;
+        return respond_received(&call, admitted.tier, &calls, portfolio).await;
     }
     let calendar = Calendar::Income { holdings: &portfolio.holdings, edits: portfolio.edits };
-    let if_none_match = caller.headers.get(header::IF_NONE_MATCH);
-    match file.as_str() {
+    match call.part("file") {
         "income.csv" => {
-            let call = with_parameter(&calendar.call(app.today()), "format=csv");
-            Ok(calls.respond_if_changed(&call, if_none_match).await?)
+            let target = with_parameter(&calendar.call(call.app.today()), "format=csv");
+            Ok(calls.respond_if_changed(&target, call.if_none_match()).await?)
         }
-        "income.ics" => Ok(calendar.respond(&app, &calls, &origin_of(&app, &caller), if_none_match).await?),
+        "income.ics" => Ok(calendar.respond(&call.app, &calls, &call.origin(), call.if_none_match()).await?),
         _ => Err(nothing_here()),
     }
 }
@@ -243,33 +240,31 @@ async fn show_portfolio(
 /// Responds with the received and expected dividends of a portfolio with transactions, or with 304 if the client's copy
 /// is current.
 async fn respond_received(
-    app: &App,
-    caller: &Parts,
+    call: &FeedCall,
     tier: Tier,
     calls: &ApiCalls,
     portfolio: Portfolio,
-    file: &str,
 ) -> Result<Response, ApiError> {
-    let format = match file {
+    let app = &call.app;
+    let format = match call.part("file") {
         "income.csv" => ResponseFormat::Csv,
         "income.ics" => ResponseFormat::Calendar,
         _ => return Err(nothing_here()),
     };
     let extension = if format == ResponseFormat::Csv { "csv" } else { "ics" };
-    let call = format!("/v1/portfolio/dividends?format={extension}");
-    let host = host_of(&origin_of(app, caller)).to_owned();
+    let path = format!("/v1/portfolio/dividends?format={extension}");
+    let host = host_of(&call.origin()).to_owned();
     let generation = app.projection.pin()?;
     let (version, control_revision) = (generation.version(), generation.control_state().revision);
     let target = format!("{host} {} {}", portfolio.edits, portfolio.transactions);
     let etag = CacheKey { version, control_revision, today: app.today(), format, tier: Some(tier), target }
         .etag(&version);
     let source = CalendarSource { host, edits: portfolio.edits };
-    let response = calls.respond_to_csv(&call, portfolio.transactions, source).await?;
+    let response = calls.respond_to_csv(&path, portfolio.transactions, source).await?;
     let content_type = response.headers().get(header::CONTENT_TYPE).cloned();
     match content_type.filter(|_| response.status() == StatusCode::OK) {
         Some(content_type) => {
-            let if_none_match = caller.headers.get(header::IF_NONE_MATCH);
-            Ok(private_response(response.into_body(), content_type, &etag, if_none_match))
+            Ok(private_response(response.into_body(), content_type, &etag, call.if_none_match()))
         }
         None => Ok(response),
     }
@@ -288,15 +283,6 @@ impl From<MarketError> for ApiError {
     fn from(error: MarketError) -> Self {
         Self::Unavailable(error.to_string())
     }
-}
-
-/// Router of the API endpoints. The feeds get their data from these endpoints.
-#[derive(Debug, Clone)]
-pub(super) struct DataRouter(pub(super) Router);
-
-/// Value of the `Authorization` header that contains this key.
-pub(super) fn bearer(key: &str) -> Result<HeaderValue, ApiError> {
-    HeaderValue::try_from(format!("Bearer {key}")).map_err(|_| ApiError::InvalidKey)
 }
 
 /// Error for a feed path that cannot be read.

@@ -3,31 +3,29 @@
 mod parts;
 mod payments;
 mod portfolio_text;
-mod transaction_text;
 pub(crate) mod transactions;
 
 use axum::body::Bytes;
 use axum::extract::Request;
-use axum::response::{Redirect, Response};
-use chrono::NaiveDate;
+use axum::response::Response;
 use maud::{Markup, html};
 use serde_json::Value;
 
+use super::api_calls::{ApiCalls, MarketError, MarketResult, encode, in_currency};
+use super::block::{Block, read_currency, render_currencies};
+use super::calendar_events::{Calendar, income_call};
+use super::reader::{MarketReader, PageContent, as_file};
+use super::values::{Unit, digits, render_converted, render_value, rows_of, str_of};
 use crate::dashboard::form::Form;
-use crate::dashboard::market::api_calls::{ApiCalls, MarketError, MarketResult, encode, in_currency};
-use crate::dashboard::market::block::{Block, read_currency, render_currencies};
-use crate::dashboard::market::calendar_events::{Calendar, income_call};
-use crate::dashboard::market::page::{PageContent, as_file};
-use crate::dashboard::market::reader::MarketReader;
-use crate::dashboard::market::values::{Unit, digits, render_converted, render_value, rows_of, str_of};
 use crate::dashboard::view::layout::{Number, Text, data_table, error_message, stacked_table};
-use crate::dashboard::view::numbers::format_count;
 use crate::dashboard::view::plot::{Bar, BarChart};
-pub(crate) use parts::TRANSACTIONS_PATH;
-use parts::{content, entry_fields, heading, render_gaps, round_to_cents, save_form};
+use parts::{
+    content, entry_fields, heading, month_name, render_gaps, round_to_cents, save_form, unconverted,
+};
 use portfolio_text::PortfolioText;
-pub(crate) use portfolio_text::read_holdings;
-pub(crate) use transaction_text::TransactionText;
+
+pub(crate) use parts::TRANSACTIONS_PATH;
+pub(crate) use portfolio_text::{TransactionText, read_holdings};
 
 /// Responds with the form, or with the income of the holdings in the query.
 pub(crate) async fn show_form(reader: MarketReader) -> Response {
@@ -43,40 +41,28 @@ pub(crate) async fn show_form(reader: MarketReader) -> Response {
 
 /// Responds with the income of the submitted holdings.
 pub(crate) async fn show_income(reader: MarketReader, request: Request) -> Response {
-    match Form::from_upload(request, &reader.app).await {
-        Ok(form) => {
-            let portfolio = PortfolioText::read(form.file_or_text());
-            respond_income(&reader, portfolio, &read_currency(form.text("currency"))).await
-        }
-        Err(error) => reader.respond_error(MarketError::Refused(error)).await,
+    let result = async {
+        let form = Form::from_upload(request, &reader.app).await.map_err(MarketError::Refused)?;
+        let portfolio = PortfolioText::read(form.file_or_text());
+        Ok(respond_income(&reader, portfolio, &read_currency(form.text("currency"))).await)
     }
+    .await;
+    reader.respond_with(result).await
 }
 
 /// Responds with the dividend events of the submitted holdings, as an iCalendar file.
 pub(crate) async fn show_calendar(reader: MarketReader, body: Bytes) -> Response {
-    let form = read_form(&body);
+    let form = Form::read(&body);
     let calendar = Calendar::Income { holdings: form.text("holdings"), edits: 0 };
-    let respond =
-        async { calendar.respond(&reader.app, &reader.file_calls().await?, &reader.origin, None).await };
-    match respond.await {
-        Ok(file) => as_file(file, "income.ics"),
-        Err(error) => reader.respond_error(error).await,
-    }
-}
-
-fn read_form(body: &Bytes) -> Form {
-    Form::from_query(&String::from_utf8_lossy(body))
+    let file = calendar.respond_to_reader(&reader).await.map(|file| as_file(file, "income.ics"));
+    reader.respond_with(file).await
 }
 
 /// Responds with the payments of the submitted holdings, as CSV.
 pub(crate) async fn show_csv(reader: MarketReader, body: Bytes) -> Response {
-    let form = read_form(&body);
+    let form = Form::read(&body);
     let call = in_currency(&income_call(form.text("holdings")), &read_currency(form.text("currency")));
     reader.respond_csv(&call, "income.csv", "the holdings or the currency cannot be read").await
-}
-
-pub(crate) async fn redirect_to_form() -> Redirect {
-    Redirect::to("/income")
 }
 
 async fn respond_income(reader: &MarketReader, portfolio: PortfolioText, currency: &str) -> Response {
@@ -185,28 +171,11 @@ fn sums(data: &Value) -> Markup {
         @match data.get("converted") {
             None => { @for total in rows_of(&data["totals"]) { (total_facts(total)) } },
             Some(converted) => {
-                (unconverted(converted))
+                (unconverted(converted, &converted["total"]["currency"]))
                 (total_facts(&converted["total"]))
                 details { summary { "As declared" } @for total in rows_of(&data["totals"]) { (total_facts(total)) } }
             },
         }
-    }
-}
-
-/// Numbers of amounts that the sums in the chosen currency leave out.
-fn unconverted(converted: &Value) -> Markup {
-    let currency = str_of(&converted["total"]["currency"]);
-    let count = |field: &str, one, many| {
-        let count = converted[field].as_i64().filter(|count| *count > 0)?;
-        Some(format_count(count, one, many))
-    };
-    let counts = [
-        count("unconverted", "payment", "payments"),
-        count("unconverted_values", "value of a holding", "values of holdings"),
-    ];
-    let counts: Vec<String> = counts.into_iter().flatten().collect();
-    html! {
-        @if !counts.is_empty() { p.notice { "The sums leave out " (counts.join(" and ")) ", because no exchange rate to " (currency) " is known." } }
     }
 }
 
@@ -249,10 +218,6 @@ fn months(data: &Value) -> Markup {
             }))
         }
     }
-}
-
-fn month_name(value: &Value, format: &str) -> String {
-    str_of(value).parse::<NaiveDate>().map(|day| day.format(format).to_string()).unwrap_or_default()
 }
 
 /// Bar of a month, in cents: a converted amount has more decimal places than a reader needs.

@@ -4,18 +4,15 @@ use axum::response::Response;
 use maud::{Markup, html};
 use serde_json::Value;
 
-use crate::dashboard::form::Form;
-use crate::dashboard::market::api_calls::{ApiCalls, MarketError, MarketResult, encode};
-use crate::dashboard::market::block::{
-    Block, Choice, ListOption, SortHeading, render_choices, render_select,
-};
-use crate::dashboard::market::page::PageContent;
-use crate::dashboard::market::reader::MarketReader;
-use crate::dashboard::market::values::{
+use super::api_calls::{ApiCalls, MarketError, MarketResult, encode};
+use super::block::{Block, Choice, ListOption, SortHeading, render_choices, render_select};
+use super::reader::{MarketReader, PageContent};
+use super::values::{
     Unit, country_name, describe_flag, exchange_name, humanize, render_value, rows_of, str_of,
 };
+use crate::dashboard::form::Form;
+use crate::dashboard::view::format_count;
 use crate::dashboard::view::layout::{Section, error_message, list_table, to_sentence};
-use crate::dashboard::view::numbers::format_count;
 
 pub(crate) async fn show_screener(reader: MarketReader) -> Response {
     let choice = ScreenChoice::read(&reader.parameters());
@@ -258,12 +255,12 @@ impl ScreenChoice {
     }
 
     /// The same filters and order on the first page of another preset.
-    pub(crate) fn of_preset(&self, preset: &'static str) -> Self {
+    fn of_preset(&self, preset: &'static str) -> Self {
         Self { preset, cursor: String::new(), ..self.clone() }
     }
 
     /// The same choices on the first page in the order `sort`.
-    pub(crate) fn sorted_by(&self, sort: String) -> Self {
+    fn sorted_by(&self, sort: String) -> Self {
         Self { sort, cursor: String::new(), ..self.clone() }
     }
 

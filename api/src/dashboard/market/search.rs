@@ -3,17 +3,16 @@
 use std::fmt::Write;
 
 use axum::http::{HeaderValue, header};
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use market::identity::SecurityAddress;
 use maud::html;
 use rust_decimal::Decimal;
 use serde_json::Value;
 
-use crate::dashboard::market::api_calls::{ApiCalls, MarketError, MarketResult, encode};
-use crate::dashboard::market::block::{Block, render_results};
-use crate::dashboard::market::page::PageContent;
-use crate::dashboard::market::reader::MarketReader;
-use crate::dashboard::market::values::{rows_of, str_of};
+use super::api_calls::{ApiCalls, MarketError, MarketResult, encode};
+use super::block::{Block, render_results};
+use super::reader::{MarketReader, PageContent};
+use super::values::{rows_of, str_of};
 use crate::dashboard::view::layout::Section;
 
 /// Values of the field `match` of a search result. These values mean that the search text identifies one security. If
@@ -83,12 +82,8 @@ const PAGES: [&str; 10] = [
 ];
 
 pub(crate) async fn show_sitemap(reader: MarketReader) -> Response {
-    match write_sitemap(&reader).await {
-        Ok(xml) => {
-            ([(header::CONTENT_TYPE, HeaderValue::from_static("application/xml"))], xml).into_response()
-        }
-        Err(error) => reader.respond_error(error).await,
-    }
+    let kind = [(header::CONTENT_TYPE, HeaderValue::from_static("application/xml"))];
+    reader.respond_with(write_sitemap(&reader).await.map(|xml| (kind, xml))).await
 }
 
 async fn write_sitemap(reader: &MarketReader) -> MarketResult<String> {

@@ -6,12 +6,11 @@ use axum::response::Response;
 use maud::{Markup, html};
 use serde_json::Value;
 
-use crate::dashboard::market::api_calls::{ApiCalls, MarketError, MarketResult, encode};
-use crate::dashboard::market::block::{Block, SortHeading};
-use crate::dashboard::market::page::PageContent;
-use crate::dashboard::market::reader::MarketReader;
-use crate::dashboard::market::screener::render_table;
-use crate::dashboard::market::values::{Unit, render_value, rows_of, str_of};
+use super::api_calls::{ApiCalls, MarketResult, encode};
+use super::block::{Block, SortHeading};
+use super::reader::{MarketReader, PageContent};
+use super::screener::render_table;
+use super::values::{Unit, render_value, rows_of, str_of};
 use crate::dashboard::view::layout::{Section, list_table};
 
 /// Figures of a sector, each with its JSON field, a title and a unit.
@@ -40,10 +39,13 @@ pub(crate) async fn show_sectors(reader: MarketReader) -> Response {
 }
 
 pub(crate) async fn show_sector(reader: MarketReader, path: Result<Path<String>, PathRejection>) -> Response {
-    let Ok(Path(sector)) = path else {
-        return reader.respond_error(MarketError::not_found("Nothing is at this address")).await;
-    };
-    reader.respond(format!("/sectors/{}", encode(&sector)), |calls| one(calls, sector.clone())).await
+    let result = async {
+        let Path(sector) = path?;
+        let target = format!("/sectors/{}", encode(&sector));
+        Ok(reader.respond(target, |calls| one(calls, sector.clone())).await)
+    }
+    .await;
+    reader.respond_with(result).await
 }
 
 async fn list(calls: ApiCalls, sort: String) -> MarketResult<PageContent> {

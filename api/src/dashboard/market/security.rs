@@ -1,59 +1,57 @@
 //! `/s/{symbol}`: page of one security, and its blocks as CSV files.
 
 mod blocks;
-mod comparison;
 pub(crate) mod figures;
-mod over_time;
 mod prices;
+
+use std::collections::BTreeMap;
 
 use axum::extract::Path;
 use axum::extract::rejection::PathRejection;
 use axum::http::StatusCode;
 use axum::response::Response;
+use futures::future::try_join_all;
 use futures::try_join;
 use market::text_enum;
 use maud::{Markup, html};
 use serde_json::Value;
 
-use crate::auth::tier::Tier;
-use crate::concurrency::tasks::run_low_priority;
-use crate::dashboard::market::api_calls::{
-    ApiCalls, MarketError, MarketResult, encode, in_currency, with_parameter,
-};
-use crate::dashboard::market::block::{Block, render_currencies, render_listings};
-use crate::dashboard::market::chart::Close;
-use crate::dashboard::market::page::{PageContent, as_file};
-use crate::dashboard::market::quality::render_sources;
-use crate::dashboard::market::reader::MarketReader;
-use crate::dashboard::market::values::{
-    Unit, exchange_name, format_value, humanize, render_value, rows_of, str_of,
-};
+use super::api_calls::{ApiCalls, MarketError, MarketResult, encode, in_currency, with_parameter};
+use super::block::{Block, render_currencies, render_listings};
+use super::chart::Close;
+use super::quality::render_sources;
+use super::reader::{MarketReader, PageContent, as_file};
+use super::values::{Unit, exchange_name, format_value, humanize, render_value, rows_of, str_of};
+use crate::auth::Tier;
+use crate::concurrency::run_low_priority;
 use crate::dashboard::view::layout::Section;
 use crate::routes::stocks::metrics::EXPLAIN_TIER;
 use blocks::{
-    change, holders_table, holdings_table, render_quality, render_rows, render_years, splits_table,
+    change, holders_table, holdings_table, render_figures_by_quarter, render_growth, render_quality,
+    render_rows, render_years, splits_table,
 };
-use comparison::{Comparison, compare_call};
 use figures::render_figures;
-use over_time::{render_figures_by_quarter, render_growth};
-use prices::{PriceBlock, PriceChoice};
+use prices::{Comparison, PriceBlock, PriceChoice, compare_call};
+
+/// Blocks whose data is read for every page.
+const BLOCKS: [SecurityBlock; 8] = [
+    SecurityBlock::Profile,
+    SecurityBlock::Quote,
+    SecurityBlock::Metrics,
+    SecurityBlock::Dividends,
+    SecurityBlock::Splits,
+    SecurityBlock::EtfHolders,
+    SecurityBlock::Growth,
+    SecurityBlock::ByQuarter,
+];
 
 /// API responses from which the page is rendered.
 struct Answers {
-    profile: Value,
-    quote: Value,
-    metrics: Value,
-    dividends: Value,
-    splits: Value,
-    /// Funds that hold the security.
-    holders: Value,
-    /// Holdings of a fund; `None` if the security is not a fund.
-    holdings: Option<Value>,
+    /// Data by block. Only a fund has holdings.
+    blocks: BTreeMap<SecurityBlock, Value>,
     closes: Vec<Close>,
-    /// Growth of an amount, with and without reinvested dividends.
-    growth: [Value; 2],
-    /// Figures by quarter.
-    by_quarter: Value,
+    /// Growth of an amount without reinvested dividends.
+    cash_growth: Value,
     /// Sources on which the security rests.
     sources: Value,
     /// Compared securities; `None` if the reader compares nothing.
@@ -64,9 +62,7 @@ pub(crate) async fn show_security(
     reader: MarketReader,
     path: Result<Path<String>, PathRejection>,
 ) -> Response {
-    let Ok(Path(symbol)) = path else {
-        return reader.respond_error(MarketError::not_found("Nothing is at this address")).await;
-    };
+    let Ok(Path(symbol)) = path else { return reader.respond_error(MarketError::nothing_here()).await };
     let (depth, tier) = (reader.depth_years(), reader.tier);
     let choice = PriceChoice::read(&reader.parameters(), reader.app.today(), depth);
     let target = format!("/s/{}{}", encode(&symbol), choice.query());
@@ -75,9 +71,9 @@ pub(crate) async fn show_security(
         .respond(target, |calls| {
             let (symbol, choice) = (symbol.clone(), choice.clone());
             async move {
-                let answers = read(&calls, &symbol, &choice).await;
+                let answers = Answers::read(&calls, &symbol, &choice).await;
                 let answers = answers.map_err(|error| error.for_symbol(&symbol))?;
-                let canonical = str_of(&answers.profile["symbol"]);
+                let canonical = str_of(&answers.of(SecurityBlock::Profile)["symbol"]);
                 if canonical != symbol {
                     return Err(MarketError::Redirect(
                         reader.with_parameters(&format!("/s/{}", encode(canonical))),
@@ -91,74 +87,55 @@ pub(crate) async fn show_security(
         .await
 }
 
-async fn read(calls: &ApiCalls, symbol: &str, choice: &PriceChoice) -> MarketResult<Answers> {
-    let data = |block: SecurityBlock| calls.data::<Value>(block.call(symbol, choice));
-    let cash = format!("{}&reinvest=false", SecurityBlock::Growth.call(symbol, choice));
-    let (
-        profile,
-        quote,
-        metrics,
-        dividends,
-        splits,
-        holders,
-        closes,
-        compared,
-        reinvested,
-        cash,
-        by_quarter,
-        sources,
-    ) = try_join!(
-        data(SecurityBlock::Profile),
-        data(SecurityBlock::Quote),
-        data(SecurityBlock::Metrics),
-        data(SecurityBlock::Dividends),
-        data(SecurityBlock::Splits),
-        data(SecurityBlock::EtfHolders),
-        calls.data(SecurityBlock::Prices.call(symbol, choice)),
-        Comparison::read(calls, symbol, choice),
-        data(SecurityBlock::Growth),
-        calls.data::<Value>(cash),
-        data(SecurityBlock::ByQuarter),
-        calls.data::<Value>(sources_call(symbol)),
-    )?;
-    let holdings = match str_of(&profile["type"]) {
-        "etf" => Some(data(SecurityBlock::Holdings).await?),
-        _ => None,
-    };
-    let growth = [reinvested, cash];
-    Ok(Answers {
-        profile,
-        quote,
-        metrics,
-        dividends,
-        splits,
-        holders,
-        holdings,
-        closes,
-        growth,
-        by_quarter,
-        sources,
-        compared,
-    })
+impl Answers {
+    async fn read(calls: &ApiCalls, symbol: &str, choice: &PriceChoice) -> MarketResult<Self> {
+        let read = |block: SecurityBlock| async move {
+            MarketResult::Ok((block, calls.data::<Value>(block.call(symbol, choice)).await?))
+        };
+        let cash = format!("{}&reinvest=false", SecurityBlock::Growth.call(symbol, choice));
+        let (blocks, closes, cash_growth, sources, compared) = try_join!(
+            try_join_all(BLOCKS.map(read)),
+            calls.data(SecurityBlock::Prices.call(symbol, choice)),
+            calls.data(cash),
+            calls.data(sources_call(symbol)),
+            Comparison::read(calls, symbol, choice),
+        )?;
+        let mut answers =
+            Self { blocks: blocks.into_iter().collect(), closes, cash_growth, sources, compared };
+        if str_of(&answers.of(SecurityBlock::Profile)["type"]) == "etf" {
+            answers.blocks.extend([read(SecurityBlock::Holdings).await?]);
+        }
+        Ok(answers)
+    }
+
+    /// Data of a block; null if it was not read.
+    fn of(&self, block: SecurityBlock) -> &Value {
+        self.blocks.get(&block).unwrap_or(&Value::Null)
+    }
 }
 
 fn content(answers: &Answers, symbol: &str, choice: &PriceChoice, (depth, tier): (i32, Tier)) -> PageContent {
-    let name = str_of(&answers.profile["name"]);
+    let (profile, metrics) = (answers.of(SecurityBlock::Profile), answers.of(SecurityBlock::Metrics));
+    let currency = str_of(&profile["currency"]);
+    let (dividend_rows, splits) =
+        (rows_of(answers.of(SecurityBlock::Dividends)), rows_of(answers.of(SecurityBlock::Splits)));
+    let holders = rows_of(answers.of(SecurityBlock::EtfHolders));
+    let name = str_of(&profile["name"]);
     let call = |block: SecurityBlock| block.call(symbol, choice);
     let file = |block: SecurityBlock| format!("/s/{}/{block}.csv", encode(symbol));
     let price_block = PriceBlock {
         symbol,
-        currency: str_of(&answers.profile["currency"]),
+        currency,
         choice,
         depth_years: depth,
         closes: &answers.closes,
         compared: answers.compared.as_ref().map_or(&[], |compared| &compared.lines),
-        dividends: rows_of(&answers.dividends),
-        splits: rows_of(&answers.splits),
+        dividends: dividend_rows,
+        splits,
     };
-    let [reinvested, cash] = &answers.growth;
-    let growth = render_growth(reinvested, cash, str_of(&answers.profile["currency"]));
-    let by_quarter = render_figures_by_quarter(&answers.by_quarter, &answers.metrics["yield_5y_avg"]);
+    let growth = render_growth(answers.of(SecurityBlock::Growth), &answers.cash_growth, currency);
+    let by_quarter =
+        render_figures_by_quarter(answers.of(SecurityBlock::ByQuarter), &metrics["yield_5y_avg"]);
     let body = html! {
         (heading(answers, symbol, name))
         (Block { id: "summary", title: "At a glance", call: &call(SecurityBlock::Profile), csv: &file(SecurityBlock::Profile), body: summary(answers) }.render())
@@ -169,23 +146,23 @@ fn content(answers: &Answers, symbol: &str, choice: &PriceChoice, (depth, tier):
         @if let Some(growth) = &growth {
             (Block { id: "growth", title: "Growth of 10,000", call: &call(SecurityBlock::Growth), csv: &file(SecurityBlock::Growth), body: growth.clone() }.render())
         }
-        (Block { id: "years", title: "Dividends by year", call: &call(SecurityBlock::Years), csv: &file(SecurityBlock::Years), body: render_years(&answers.metrics) }.render())
+        (Block { id: "years", title: "Dividends by year", call: &call(SecurityBlock::Years), csv: &file(SecurityBlock::Years), body: render_years(metrics) }.render())
         @if let Some(by_quarter) = &by_quarter {
             (Block { id: "by-quarter", title: "Yield and payout ratio", call: &call(SecurityBlock::ByQuarter), csv: &file(SecurityBlock::ByQuarter), body: by_quarter.clone() }.render())
         }
         (Block { id: "dividends", title: "Dividends", call: &call(SecurityBlock::Dividends), csv: &in_currency(&file(SecurityBlock::Dividends), &choice.currency), body: dividends(answers, symbol, choice) }.render())
-        (Block { id: "figures", title: "Figures", call: &call(SecurityBlock::Metrics), csv: &file(SecurityBlock::Metrics), body: render_figures(symbol, &answers.metrics, tier >= EXPLAIN_TIER) }.render())
-        @if let Some(holdings) = &answers.holdings {
+        (Block { id: "figures", title: "Figures", call: &call(SecurityBlock::Metrics), csv: &file(SecurityBlock::Metrics), body: render_figures(symbol, metrics, tier >= EXPLAIN_TIER) }.render())
+        @if let Some(holdings) = answers.blocks.get(&SecurityBlock::Holdings) {
             (Block { id: "holdings", title: "Largest holdings", call: &call(SecurityBlock::Holdings), csv: &file(SecurityBlock::Holdings), body: holdings_table(rows_of(holdings)) }.render())
         }
-        @if !rows_of(&answers.holders).is_empty() {
-            (Block { id: "etf-holders", title: "Funds that hold it", call: &call(SecurityBlock::EtfHolders), csv: &file(SecurityBlock::EtfHolders), body: holders_table(rows_of(&answers.holders)) }.render())
+        @if !holders.is_empty() {
+            (Block { id: "etf-holders", title: "Funds that hold it", call: &call(SecurityBlock::EtfHolders), csv: &file(SecurityBlock::EtfHolders), body: holders_table(holders) }.render())
         }
-        @if !rows_of(&answers.splits).is_empty() {
-            (Block { id: "splits", title: "Splits", call: &call(SecurityBlock::Splits), csv: &file(SecurityBlock::Splits), body: splits_table(rows_of(&answers.splits)) }.render())
+        @if !splits.is_empty() {
+            (Block { id: "splits", title: "Splits", call: &call(SecurityBlock::Splits), csv: &file(SecurityBlock::Splits), body: splits_table(splits) }.render())
         }
         (Block { id: "sources", title: "Sources and licences", call: &sources_call(symbol), csv: "", body: render_sources(rows_of(&answers.sources)) }.render())
-        (Block { id: "quality", title: "Quality of the data", call: &format!("{}?fields=flags,quarantined", call(SecurityBlock::Metrics)), csv: "", body: render_quality(&answers.profile, &answers.metrics) }.render())
+        (Block { id: "quality", title: "Quality of the data", call: &format!("{}?fields=flags,quarantined", call(SecurityBlock::Metrics)), csv: "", body: render_quality(profile, metrics) }.render())
     };
     PageContent {
         title: format!("{name} ({symbol}): dividends, yield, history"),
@@ -210,18 +187,18 @@ fn dividends(answers: &Answers, symbol: &str, choice: &PriceChoice) -> Markup {
             (render_currencies(&choice.currency))
             button.second type="submit" { "Convert" }
         }
-        (render_rows(rows_of(&answers.dividends)))
+        (render_rows(rows_of(answers.of(SecurityBlock::Dividends))))
     }
 }
 
 fn heading(answers: &Answers, symbol: &str, name: &str) -> Markup {
-    let profile = &answers.profile;
+    let profile = answers.of(SecurityBlock::Profile);
     let words = ["sector", "industry", "country"].map(|field| str_of(&profile[field]));
     let words: Vec<&str> = words.into_iter().filter(|word| !word.is_empty()).collect();
     let listings = rows_of(&profile["listings"]);
     html! {
         h1 { (name) " " span.tag { (symbol) } }
-        (quote_line(&answers.quote))
+        (quote_line(answers.of(SecurityBlock::Quote)))
         p.muted { (humanize(str_of(&profile["type"]))) @for word in words { " · " (word) } }
         @if listings.len() > 1 {
             details { summary { (listings.len()) " listings" } (render_listings(listings)) }
@@ -261,7 +238,7 @@ fn quote_line(quote: &Value) -> Markup {
 
 /// Renders the key facts, for example yield and next payment. Below each fact is a note, for example its date.
 fn summary(answers: &Answers) -> Markup {
-    let (profile, metrics) = (&answers.profile, &answers.metrics);
+    let (profile, metrics) = (answers.of(SecurityBlock::Profile), answers.of(SecurityBlock::Metrics));
     let dividends = &profile["dividends"];
     let paid_in = str_of(&profile["dividend_currency"]);
     let next = &dividends["next"];
@@ -298,7 +275,7 @@ fn origin(next: &Value) -> &'static str {
 
 /// Description of the page for search engines, in one sentence.
 fn description(answers: &Answers, symbol: &str, name: &str) -> String {
-    let (profile, metrics) = (&answers.profile, &answers.metrics);
+    let (profile, metrics) = (answers.of(SecurityBlock::Profile), answers.of(SecurityBlock::Metrics));
     let mut parts = vec![format!("{name} ({symbol})")];
     if let Some(percent) = format_value(&profile["dividend_yield"], Unit::Percent) {
         parts.push(format!("dividend yield {percent}"));
@@ -317,21 +294,17 @@ pub(crate) async fn show_csv(
     reader: MarketReader,
     path: Result<Path<(String, String)>, PathRejection>,
 ) -> Response {
-    match read_csv(&reader, path).await {
-        Ok(response) => response,
-        Err(error) => reader.respond_error(error).await,
-    }
+    reader.respond_with(read_csv(&reader, path).await).await
 }
 
 async fn read_csv(
     reader: &MarketReader,
     path: Result<Path<(String, String)>, PathRejection>,
 ) -> MarketResult<Response> {
-    let nothing = || MarketError::not_found("Nothing is at this address");
-    let Path((symbol, file)) = path.map_err(|_| nothing())?;
-    let name = file.strip_suffix(".csv").ok_or_else(nothing)?;
+    let Path((symbol, file)) = path?;
+    let name = file.strip_suffix(".csv").ok_or_else(MarketError::nothing_here)?;
     let choice = PriceChoice::read(&reader.parameters(), reader.app.today(), reader.depth_years());
-    let block: SecurityBlock = name.parse().map_err(|_| nothing())?;
+    let block: SecurityBlock = name.parse().map_err(|_| MarketError::nothing_here())?;
     let calls = match block {
         SecurityBlock::EtfHolders | SecurityBlock::Holdings => reader.file_calls().await?,
         _ => reader.calls().await?,
@@ -342,7 +315,7 @@ async fn read_csv(
     let response = calls.respond(&with_parameter(&block.call(&symbol, &choice), "format=csv")).await?;
     match response.status() {
         StatusCode::OK => Ok(as_file(response, &file_name(&symbol, name))),
-        status if status.is_client_error() => Err(nothing()),
+        status if status.is_client_error() => Err(MarketError::nothing_here()),
         status => Err(MarketError::Unavailable(status.to_string())),
     }
 }

@@ -12,7 +12,7 @@ use rust_decimal::Decimal;
 use serde_json::Value;
 use utoipa::PartialSchema;
 
-use crate::dashboard::view::numbers::{format_amount, format_decimal, format_large};
+use crate::dashboard::view::{format_amount, format_decimal, format_large};
 
 /// Unit of a value.
 #[derive(Debug, Clone, Copy)]

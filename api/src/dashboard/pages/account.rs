@@ -1,20 +1,25 @@
 //! `/dashboard/account`: sessions, password, email address and deletion of the account.
 //!
+//! `/dashboard/log`: audit log of the account.
+//!
 //! Invariant: every change except the end of a session needs the current password.
 
 use axum::response::{IntoResponse, Redirect};
 use maud::{Markup, html};
+use serde_json::Value;
 use tokio_postgres::Client;
 
+use super::sign_in::{
+    check_password, find_stored, new_password_field, or_refund, redirect_signed_in, redirect_signed_out,
+};
+use crate::account::audit::{self, AuditEntry};
 use crate::account::password::{self, HashingClient, StoredPassword};
 use crate::account::sessions::{self, SessionCookies, SessionSummary};
 use crate::account::{AccountError, LockedAccount, accounts, parse_email};
+use crate::app::login_throttle::DeviceTrust;
 use crate::auth::SessionId;
 use crate::dashboard::error::{PageError, PageResult};
 use crate::dashboard::form::{AuthenticatedForm, Form, PageNotice};
-use crate::dashboard::pages::sign_in::{
-    check_password, find_stored, new_password_field, or_refund, redirect_signed_in, redirect_signed_out,
-};
 use crate::dashboard::view::layout::{
     Section, Text, error_message, format_time, stacked_table, success_message, to_sentence,
 };
@@ -158,7 +163,9 @@ fn present_field(id: &str, message: Option<&str>) -> Markup {
 async fn verify_password(holder: &AccountHolder, form: &Form) -> PageResult<StoredPassword> {
     let (visitor, account_id) = (&holder.visitor, holder.account_id());
     let throttle = &visitor.dashboard.login_throttle;
-    let charge = throttle.wait_for_confirmation(holder.email(), visitor.client).await?;
+    // Attempts for the same account from other networks do not delay the confirmation. Networks of one IPv6 /48 count as
+    // one here.
+    let charge = throttle.wait_for_sign_in(holder.email(), visitor.client, DeviceTrust::Network).await?;
     let known = find_stored(visitor, holder.email()).await?;
     let hashing = &visitor.dashboard.hashing;
     let client = HashingClient::Known(account_id);
@@ -242,4 +249,74 @@ pub(crate) async fn delete_account(AuthenticatedForm { holder, form }: Authentic
     };
     accounts::delete_account(&mut *holder.database_client().await?, holder.actor()).await?;
     Ok(redirect_signed_out(&holder.visitor, &PageNotice::AccountDeleted.add_to_path("/")))
+}
+
+/// Actions in the audit log with their display names.
+const ACTIONS: &str = include_str!("audit_actions.csv");
+
+pub(crate) async fn show_audit_log(holder: AccountHolder) -> PageResult {
+    let entries = audit::list_recent_entries(&*holder.database_client().await?, holder.account_id()).await?;
+    let body = html! {
+        h1 { "Log" }
+        p.lead { "Changes of this account, its keys and its plan. The log cannot be changed." }
+        (stacked_table("Log", &[Text("What"), Text("When"), Text("By"), Text("Details")], html! { @for entry in &entries { (row(entry)) } }))
+        p.hint { "The newest " (entries.len()) " entries." }
+    };
+    Ok(holder.render_page("Log", Section::Log, &body))
+}
+
+fn row(entry: &AuditEntry) -> Markup {
+    let by = match entry.actor.as_str() {
+        "account" => "you",
+        "visitor" => "a visitor",
+        _ => "the operator",
+    };
+    html! {
+        tr {
+            th scope="row" { (action_text(&entry.action)) }
+            td data-label="When" { (format_time(entry.at)) }
+            td data-label="By" { (by) }
+            td data-label="Details" { (describe_details(&entry.details)) }
+        }
+    }
+}
+
+/// Display name of an action. An unknown action is shown by its stored name.
+fn action_text(action: &str) -> &str {
+    let mut known = ACTIONS.lines().filter_map(|line| line.split_once(','));
+    known.find(|(name, _)| *name == action).map_or(action, |(_, text)| text)
+}
+
+/// Describes those details of an audit log entry that are useful to the holder.
+fn describe_details(details: &Value) -> String {
+    let text = |pointer: &str| details.pointer(pointer).and_then(Value::as_str);
+    let shown = [
+        ("", text("/name")),
+        ("…", text("/last_four")),
+        ("from ", text("/address")),
+        ("", text("/tier")),
+        ("from ", text("/before/tier").or(text("/before"))),
+        ("to ", text("/after/tier").or(text("/after"))),
+        ("then ", text("/after/next_tier").filter(|_| text("/after/paid_until").is_some())),
+        ("old key works for ", text("/overlap").filter(|overlap| *overlap != "0")),
+    ];
+    let shown: Vec<String> =
+        shown.into_iter().filter_map(|(before, text)| Some(format!("{before}{}", text?))).collect();
+    shown.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::describe_details;
+
+    #[test]
+    fn details_are_words() {
+        let key = json!({ "id": 7, "name": "laptop", "last_four": "a1b2", "overlap": "24h" });
+        assert_eq!(describe_details(&key), "laptop, …a1b2, old key works for 24h");
+        let plan =
+            json!({ "before": { "tier": "free" }, "after": { "tier": "starter", "paid_until": null } });
+        assert_eq!(describe_details(&plan), "from free, to starter");
+    }
 }

@@ -9,7 +9,7 @@ use secrecy::ExposeSecret;
 
 use crate::account::AccountError;
 use crate::account::keys::{self, ApiKey, CreatedKey, KeyKind, NewKey, Overlap, list_keys};
-use crate::app::state::App;
+use crate::app::App;
 use crate::auth::KeyId;
 use crate::dashboard::error::{PageError, PageResult, to_form_message};
 use crate::dashboard::form::{AuthenticatedForm, Form, PageNotice};

@@ -3,10 +3,10 @@
 use axum::response::Response;
 use maud::{Markup, html};
 
-use crate::app::dashboard_settings::SignUp;
+use super::plans;
+use crate::app::settings::SignUp;
 use crate::dashboard::form::PageNotice;
 use crate::dashboard::market::{encode, render_extract};
-use crate::dashboard::pages::plans;
 use crate::dashboard::view::layout::{Section, success_message};
 use crate::dashboard::view::live_example::ApiExample;
 use crate::dashboard::visitor::{Visitor, has_market_pages};

@@ -7,14 +7,13 @@ use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
 use maud::html;
 
-use crate::account::links::{self, LinkPurpose, OneTimeLink};
-use crate::account::password;
-use crate::app::dashboard_settings::SignUp;
+use super::sign_in;
+use crate::account::password::{self, LinkPurpose, OneTimeLink};
+use crate::app::App;
 use crate::app::login_throttle::AttemptCharge;
-use crate::app::state::App;
+use crate::app::settings::SignUp;
 use crate::dashboard::error::{PAGE_DEADLINE, PageError, PageResult, run_within, to_form_message};
 use crate::dashboard::form::PublicForm;
-use crate::dashboard::pages::sign_in;
 use crate::dashboard::view::layout::{Section, error_message};
 use crate::dashboard::visitor::Visitor;
 
@@ -50,7 +49,7 @@ pub(crate) async fn redeem_link(secret: LinkSecret, PublicForm { visitor, form }
     let hashed = visitor.dashboard.hashing.hash(chosen, sign_in::unknown_client(&visitor)).await;
     let hash = sign_in::or_refund(&visitor, &charge, hashed).await?;
     let mut client = visitor.dashboard.database_client().await?;
-    let Some(account) = links::redeem_link(&mut client, &secret.0, &hash).await? else {
+    let Some(account) = password::redeem_link(&mut client, &secret.0, &hash).await? else {
         return Ok(expired(&visitor));
     };
     let session = sign_in::renew_session(&visitor, account).await?;
@@ -66,7 +65,7 @@ async fn find_usable_link(
     let charge = visitor.dashboard.login_throttle.wait_for_hashing(visitor.client).await?;
     let find = async {
         let client = visitor.dashboard.database_client().await?;
-        Ok::<_, PageError>(links::find_link(&client, &secret.0).await?)
+        Ok::<_, PageError>(password::find_link(&client, &secret.0).await?)
     };
     let link = run_within(PAGE_DEADLINE, find).await?;
     let is_closed = visitor.dashboard.settings.sign_up == SignUp::Closed;

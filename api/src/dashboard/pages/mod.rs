@@ -1,12 +1,10 @@
 //! Pages of the dashboard, one file each: handler, form and template.
 
 pub(crate) mod account;
-pub(crate) mod audit_log;
-pub(crate) mod documents;
 pub(crate) mod keys;
 pub(crate) mod landing;
 pub(crate) mod link;
-mod methods;
+pub(crate) mod methods;
 pub(crate) mod overview;
 pub(crate) mod plans;
 pub(crate) mod portfolios;
@@ -14,5 +12,3 @@ pub(crate) mod reference;
 mod schema_fields;
 pub(crate) mod sign_in;
 pub(crate) mod status;
-mod status_history;
-mod worked_cases;

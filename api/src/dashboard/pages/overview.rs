@@ -3,15 +3,14 @@
 use chrono::{TimeDelta, Utc};
 use maud::{Markup, html};
 
+use super::keys::{self, KeyFormValues};
+use super::plans::plan_title;
 use crate::account::keys::{ApiKey, list_keys};
 use crate::account::statistics::{self, AccountUsage, CallOutcome, EndpointCalls, RefusedCalls, find_usage};
 use crate::dashboard::error::PageResult;
 use crate::dashboard::form::PageNotice;
-use crate::dashboard::pages::keys::{self, KeyFormValues};
-use crate::dashboard::pages::plans::plan_title;
-use crate::dashboard::view::chart;
 use crate::dashboard::view::layout::{Number, Section, Text, format_time, stacked_table, success_message};
-use crate::dashboard::view::numbers::{format_count, format_grouped};
+use crate::dashboard::view::{chart, format_count, format_grouped};
 use crate::dashboard::visitor::AccountHolder;
 
 /// Number of days in the chart of calls per day.

@@ -7,16 +7,15 @@ use chrono::Utc;
 use maud::{Markup, html};
 
 use crate::account::accounts::{self, AccountDetails};
-use crate::account::subscription_changes;
-use crate::app::dashboard_settings::Billing;
-use crate::app::state::App;
-use crate::auth::tier::{Tier, TierLimits, TierTable};
+use crate::app::App;
+use crate::app::settings::Billing;
+use crate::auth::{Tier, TierLimits, TierTable};
 use crate::dashboard::error::{PageError, PageResult, VISITOR_LOOKUP_LIMIT, run_within};
 use crate::dashboard::form::{AuthenticatedForm, PageNotice};
 use crate::dashboard::view::layout::{
     self, Number, Section, Text, Viewer, format_day, stacked_table, success_message,
 };
-use crate::dashboard::view::numbers::{format_count, format_grouped};
+use crate::dashboard::view::{format_count, format_grouped};
 use crate::dashboard::visitor::{AccountHolder, Visitor};
 
 /// Features that the Free plan lacks: lowest plan with the feature, name, and API call.
@@ -241,11 +240,11 @@ pub(crate) async fn choose_tier(AuthenticatedForm { holder, form }: Authenticate
     let before = accounts::find_account(&client, holder.email()).await?.effective_tier;
     let notice = match holder.visitor.dashboard.settings.billing {
         Billing::SelfService => {
-            subscription_changes::choose_tier(&mut client, holder.actor(), tier).await?;
+            accounts::choose_tier(&mut client, holder.actor(), tier).await?;
             if tier < before { PageNotice::Downgraded } else { PageNotice::Upgraded }
         }
         Billing::Off => {
-            subscription_changes::request_tier(&mut client, holder.actor(), tier).await?;
+            accounts::request_tier(&mut client, holder.actor(), tier).await?;
             PageNotice::Asked
         }
     };
@@ -258,11 +257,11 @@ pub(crate) async fn cancel_subscription(AuthenticatedForm { holder, .. }: Authen
     let client = &mut *holder.database_client().await?;
     let notice = match holder.visitor.dashboard.settings.billing {
         Billing::SelfService => {
-            subscription_changes::cancel_subscription(client, holder.actor(), None).await?;
+            accounts::cancel_subscription(client, holder.actor(), None).await?;
             PageNotice::Cancelled
         }
         Billing::Off => {
-            subscription_changes::request_tier(client, holder.actor(), Tier::Free).await?;
+            accounts::request_tier(client, holder.actor(), Tier::Free).await?;
             PageNotice::Asked
         }
     };

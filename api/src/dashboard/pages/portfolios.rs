@@ -4,17 +4,17 @@
 use axum::response::{IntoResponse, Redirect};
 use maud::{Markup, html};
 
+use super::keys::show_new_secret;
 use crate::account::AccountError;
 use crate::account::keys::{self, KeyKind, NewKey};
 use crate::account::portfolios::{self, Portfolio, PortfolioContent};
 use crate::dashboard::error::{PageError, PageResult, to_form_message};
 use crate::dashboard::form::{AuthenticatedForm, Form, PageNotice};
 use crate::dashboard::market::{TRANSACTIONS_PATH, TransactionText, encode, read_holdings};
-use crate::dashboard::pages::keys::show_new_secret;
+use crate::dashboard::view::format_count;
 use crate::dashboard::view::layout::{Section, error_message, format_time, success_message};
-use crate::dashboard::view::numbers::format_count;
 use crate::dashboard::visitor::AccountHolder;
-use crate::routes::portfolio::transaction_text::normalize_transactions;
+use crate::routes::portfolio::transactions::normalize_transactions;
 
 const PATH: &str = "/dashboard/portfolios";
 /// Files of a portfolio. Each entry has the name of the file and the kind of program that reads it.
@@ -31,7 +31,7 @@ fn file_path(name: &str, file: &str) -> String {
 }
 
 pub(crate) async fn show_portfolios(holder: AccountHolder) -> PageResult {
-    let query = Form::from_query(&holder.visitor.query);
+    let query = Form::read(&holder.visitor.query);
     let mut edited = None;
     if !query.text("edit").is_empty() {
         let client = holder.database_client().await?;

@@ -15,18 +15,18 @@ use secrecy::ExposeSecret;
 use serde_json::Value;
 use tokio_postgres::Client;
 
+use super::schema_fields::{fields, limits, text};
 use crate::account::AccountError;
 use crate::account::keys::{self, CreatedKey, KeyKind, NewKey, list_keys};
-use crate::app::state::App;
+use crate::app::App;
 use crate::dashboard::error::{PageResult, to_form_message};
 use crate::dashboard::form::AuthenticatedForm;
-use crate::dashboard::pages::schema_fields::{fields, limits, plain, text};
 use crate::dashboard::view::layout::{self, Section, Viewer, csrf_field, error_message};
 use crate::dashboard::view::live_example::ApiExample;
 use crate::dashboard::view::markdown;
 use crate::dashboard::visitor::{AccountHolder, Visitor};
-use crate::routes::openapi::code_samples::{WITHOUT_KEY, is_needed};
-use crate::routes::openapi::endpoint::describe_deviation;
+use crate::routes::openapi::code_samples::{WITHOUT_KEY, is_needed, plain};
+use crate::routes::openapi::describe_deviation;
 
 const TITLE: &str = "Reference";
 /// Content security policy of the page `/docs`. It also allows scripts to call this service, because the page's script

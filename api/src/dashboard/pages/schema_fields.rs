@@ -5,23 +5,13 @@ use serde_json::Value;
 
 use crate::dashboard::view::layout::{Text, stacked_table};
 use crate::dashboard::view::markdown;
+use crate::routes::openapi::code_samples::plain;
 
 /// Maximum nesting depth of the response fields in the table. Deeper fields are not listed.
 const LEVELS: usize = 2;
 
 pub(super) fn text<'a>(value: &'a Value, name: &str) -> &'a str {
     value[name].as_str().unwrap_or_default()
-}
-
-/// Converts a JSON value to the text of a query parameter. A string is written without quotes, and an array becomes a
-/// comma-separated list.
-pub(super) fn plain(value: &Value) -> String {
-    match value {
-        Value::Null => String::new(),
-        Value::String(text) => text.clone(),
-        Value::Array(items) => items.iter().map(plain).collect::<Vec<_>>().join(","),
-        other => other.to_string(),
-    }
 }
 
 /// Allowed words, range and default of a parameter, as text.

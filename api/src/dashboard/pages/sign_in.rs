@@ -11,16 +11,16 @@ use maud::{Markup, html};
 use secrecy::{ExposeSecret, SecretString};
 use tokio_postgres::Client;
 
+use super::reference;
 use crate::account::password::{self, HashingClient, PasswordHashing, StoredPassword};
 use crate::account::sessions::{self, SessionCookies};
 use crate::account::{AccountError, LockedAccount, accounts, audit, parse_email};
-use crate::app::dashboard_settings::SignUp;
 use crate::app::login_throttle::{AttemptCharge, DeviceTrust};
+use crate::app::settings::SignUp;
+use crate::auth::Tier;
 use crate::auth::client_address::ClientNetwork;
-use crate::auth::tier::Tier;
 use crate::dashboard::error::{PAGE_DEADLINE, PageError, PageResult, run_within};
 use crate::dashboard::form::{AuthenticatedForm, Form, PageNotice, PublicForm};
-use crate::dashboard::pages::reference;
 use crate::dashboard::session_cookie;
 use crate::dashboard::view::layout::{Section, error_message, to_sentence};
 use crate::dashboard::visitor::Visitor;
@@ -48,7 +48,7 @@ pub(crate) async fn show_sign_up(visitor: Visitor) -> Response {
 }
 
 pub(crate) async fn show_sign_in(visitor: Visitor) -> Response {
-    let query = Form::from_query(&visitor.query);
+    let query = Form::read(&visitor.query);
     if visitor.signed.is_some() {
         return Redirect::to(allowed_target(query.text("next"))).into_response();
     }

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use chrono::{NaiveDate, TimeDelta};
 use maud::{Markup, html};
 
+use super::layout::{Heading, data_table};
+use super::{format_count, format_grouped};
 use crate::account::statistics::{CallOutcome, DailyCalls};
-use crate::dashboard::view::layout::{Heading, data_table};
-use crate::dashboard::view::numbers::{format_count, format_grouped};
 
 const HEIGHT: i64 = 160;
 /// Width of one day in the chart, in pixels: a bar and the space around it.

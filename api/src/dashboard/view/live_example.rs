@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use tower::ServiceExt;
 
 use crate::answer::InternalRequest;
-use crate::app::state::App;
+use crate::app::App;
 use crate::concurrency::refreshed::RefreshedValue;
 use crate::read::memory_tables::RestrictedSecurities;
 

@@ -6,7 +6,7 @@
 use maud::{Markup, html};
 use rust_decimal::{Decimal, RoundingStrategy};
 
-use crate::dashboard::view::numbers::{format_amount, format_decimal};
+use super::{format_amount, format_decimal};
 
 /// Width and height of the drawing, in SVG units. The browser stretches the drawing.
 pub(crate) const WIDTH: Decimal = units(2_000);

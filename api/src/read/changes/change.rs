@@ -1,4 +1,6 @@
 //! Changes of rows and of values of securities, as change streams deliver them.
+//!
+//! Notices of served securities: reading and selection.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -7,7 +9,10 @@ use chrono::NaiveDate;
 use market::decimal::{ExactDecimal, with_decimals_as_text};
 use market::metrics::AdjustmentFactor;
 use market::metrics::dividends::grower_lists::DividendList;
-use market::row::{DividendRow, DividendStatus, Notice, SecurityEvent, SplitRow, SplitStatus, StatusRow};
+use market::row::{
+    DividendRow, DividendStatus, JsonColumn, Notice, NoticeCause, NoticeEvent, NoticeKind, NoticeRow,
+    SecurityEvent, SplitRow, SplitStatus, StatusRow,
+};
 use market::text_enum;
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -17,6 +22,7 @@ use tokio_postgres::Row;
 use utoipa::ToSchema;
 
 use crate::parameters::{ChangeKind, JournalPlace, RowKey};
+use crate::read::QueryError;
 
 text_enum! {
     /// Effect of a change on a client's copy of the data. An upsert adds the row, or replaces the row with the same id.
@@ -336,4 +342,59 @@ impl<T: TrackedRow> ChangedRow<T> {
             row: T::from_row(row)?,
         })
     }
+}
+
+/// Selection of notices.
+#[derive(Debug, Clone)]
+pub(crate) struct NoticeSelection {
+    pub(crate) events: Vec<NoticeEvent>,
+    pub(crate) causes: Vec<NoticeCause>,
+    /// True if backfilled events are selected too.
+    pub(crate) backfill: bool,
+}
+
+impl NoticeSelection {
+    /// Selection by the parameters of a request. By default, all events with the cause `data` are selected.
+    pub(crate) fn new(
+        events: Option<Vec<NoticeEvent>>,
+        causes: Option<Vec<NoticeCause>>,
+        backfill: bool,
+    ) -> Self {
+        Self {
+            events: events.unwrap_or_else(|| NoticeEvent::ALL.to_vec()),
+            causes: causes.unwrap_or_else(|| vec![NoticeCause::Data]),
+            backfill,
+        }
+    }
+
+    pub(crate) fn admits(&self, notice: &Notice) -> bool {
+        self.events.contains(&notice.event)
+            && self.causes.contains(&notice.cause)
+            && (self.backfill || !notice.is_backfill)
+    }
+}
+
+/// Reads a row of table `notices`.
+pub(crate) fn read_notice(row: &Row) -> Result<Notice, QueryError> {
+    let kind: NoticeKind = row.try_get("kind")?;
+    let parse = |column: &str| {
+        let json: Option<JsonColumn<Box<RawValue>>> = row.try_get(column)?;
+        // A row that another release stored may lack a field. The notice is then served without the row.
+        let parsed = json.map(|JsonColumn(json)| NoticeRow::parse(kind, json.get()));
+        let parsed =
+            parsed.transpose().inspect_err(|error| tracing::warn!(%error, "cannot read a notice's row"));
+        Ok::<_, QueryError>(parsed.ok().flatten())
+    };
+    Ok(Notice {
+        event: row.try_get("event")?,
+        symbol: row.try_get("symbol")?,
+        kind,
+        id: row.try_get("record")?,
+        date: row.try_get("date")?,
+        cause: row.try_get("cause")?,
+        known_at: row.try_get("at")?,
+        is_backfill: row.try_get("is_backfill")?,
+        before: parse("before")?,
+        after: parse("after")?,
+    })
 }

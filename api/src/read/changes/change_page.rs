@@ -18,8 +18,10 @@ use store::ids::JournalPosition;
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
-use super::change::{Change, ChangeContent, ChangedRow, Factor, JsonForms, SecurityLists, TrackedRow};
-use super::notice::{NoticeSelection, read_notice};
+use super::change::{
+    Change, ChangeContent, ChangedRow, Factor, JsonForms, NoticeSelection, SecurityLists, TrackedRow,
+    read_notice,
+};
 use crate::parameters::{ChangeKind, JournalPlace, RowKey, SymbolList};
 use crate::read::{DataVersion, QueryError, ServedGeneration, lookup};
 
@@ -337,10 +339,7 @@ impl ListedSecurities {
     }
 
     /// Finds the securities of the symbols in `list`, in the snapshot of a transaction.
-    pub(super) async fn find_in(
-        transaction: &Transaction<'_>,
-        list: &SymbolList,
-    ) -> Result<Self, QueryError> {
+    async fn find_in(transaction: &Transaction<'_>, list: &SymbolList) -> Result<Self, QueryError> {
         let (places, spellings) = list.to_columns();
         let statement = transaction.prepare_cached(SECURITIES).await?;
         let rows = transaction.query(&statement, &[&places, &spellings]).await?;

@@ -1,24 +1,26 @@
 //! In-memory tables for lists with arbitrary filters and sort keys, and for counts over all securities. Concurrent requests
 //! for a data version load its table once.
+//!
+//! Securities that rest on a source which must not be redistributed. Bulk responses, and pages for readers without an
+//! account, leave them out.
 
-mod left_out;
 mod list_table;
-mod near_symbols;
 mod quality;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+use serde::Serialize;
 use store::ids::{GenerationId, JournalPosition};
 use tokio::sync::OnceCell;
+use utoipa::ToSchema;
 
-use super::control_state::ControlState;
+use super::data_version::ControlState;
 use super::{QueryError, ServedGeneration, lookup};
 use crate::parameters::facets::{FacetIndex, FilterField};
-pub(crate) use left_out::{LeftOut, RestrictedSecurities};
-pub(crate) use list_table::{EtfTable, NameIndex, SearchNames, SecurityRow, StockTable};
-pub(crate) use near_symbols::NearSymbol;
+
+pub(crate) use list_table::{EtfTable, NameIndex, NearSymbol, SearchNames, SecurityRow, StockTable};
 pub(crate) use quality::{FeedAge, FeedCount, FlagCount, HeldRowCount, QualityTables};
 
 const FILTER_NAMES: &str = include_str!("../../../queries/filters/names.sql");
@@ -150,6 +152,52 @@ impl<T> VersionedCache<T> {
         kept.push_front((key, Arc::clone(&loading)));
         kept.truncate(KEPT);
         loading
+    }
+}
+
+const LEFT_OUT: &str = include_str!("../../../queries/sources/left_out.sql");
+
+/// Securities to leave out, by each of their symbols, with the sources that must not be redistributed.
+#[derive(Debug, Default)]
+pub(crate) struct RestrictedSecurities(BTreeMap<String, Vec<String>>);
+
+/// Securities that a response leaves out.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub(crate) struct LeftOut {
+    /// Sources of these securities that must not be redistributed. `/v1/sources` has their licences.
+    pub(crate) sources: Vec<String>,
+    /// Canonical tickers of the securities.
+    pub(crate) symbols: Vec<String>,
+}
+
+impl RestrictedSecurities {
+    pub(super) async fn load(generation: &ServedGeneration) -> Result<Self, QueryError> {
+        let mut securities = BTreeMap::new();
+        for row in lookup::run_query(generation, LEFT_OUT, &[]).await? {
+            securities.insert(row.try_get("symbol")?, row.try_get("sources")?);
+        }
+        Ok(Self(securities))
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(crate) fn contains(&self, symbol: &str) -> bool {
+        self.0.contains_key(symbol)
+    }
+
+    /// True if a security rests on this source, which must not be redistributed.
+    pub(crate) fn has_source(&self, source: &str) -> bool {
+        self.0.values().flatten().any(|name| name == source)
+    }
+
+    /// Description of the securities that a response leaves out; `None` without any.
+    pub(crate) fn describe(&self, symbols: BTreeSet<String>) -> Option<LeftOut> {
+        let sources: BTreeSet<&String> =
+            symbols.iter().filter_map(|symbol| self.0.get(symbol)).flatten().collect();
+        let sources = sources.into_iter().cloned().collect();
+        (!symbols.is_empty()).then(|| LeftOut { sources, symbols: symbols.into_iter().collect() })
     }
 }
 

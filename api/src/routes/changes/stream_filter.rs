@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::auth::tier::Tier;
+use crate::auth::Tier;
 use crate::parameters::{ChangeKind, SymbolList};
 use crate::read::changes::{Change, ListedSecurities, NoticeSelection};
 

@@ -1,4 +1,6 @@
 //! `GET /v1/etfs/{symbol}/holdings`: holdings in one snapshot of a fund.
+//!
+//! `GET /v1/stocks/{symbol}/etf-holders`: funds that hold one security.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
@@ -6,12 +8,14 @@ use std::sync::LazyLock;
 use chrono::NaiveDate;
 use market::decimal::ExactDecimal;
 use market::row::{HoldingRow, TableRow};
+use market::table_row;
 use rust_decimal::Decimal;
 use serde::Serialize;
 use store::FromRow;
 use utoipa::ToSchema;
 
-use crate::answer::{Free, HandlerContext, RenderedBody};
+use super::unknown_fund_error;
+use crate::answer::{Free, HandlerContext, RenderedBody, SelectedPage};
 use crate::error::ApiError;
 use crate::parameters::facets::{FacetNames, FilterField};
 use crate::parameters::{
@@ -19,10 +23,9 @@ use crate::parameters::{
     is_among, parameters,
 };
 use crate::read::{DataVersion, lookup};
-use crate::render::envelope::ListMeta;
+use crate::render::envelope::{List, ListMeta};
 use crate::render::rows;
 use crate::routes::endpoint;
-use crate::routes::etfs::unknown_fund_error;
 
 const HOLDINGS: &str = include_str!("../../../queries/etfs/holdings.sql");
 const PAGING: PageOptions = PageOptions {
@@ -232,10 +235,78 @@ async fn render(context: HandlerContext<HoldingsParameters>) -> Result<RenderedB
     let stale = version.as_of.zip(snapshot).is_some_and(|(now, then)| (now - then).num_days() > STALE_DAYS);
     let filters = HoldingFilters::read(&context, &all).await?;
     let kept = all.iter().filter(|holding| filters.matches(holding));
-    let signer = context.app.signer.of_response(version.to_exact_text());
-    let (rows, next_cursor) = asked.page.select_rows(kept, &signer);
-    let mut list = ListMeta::new(&version, rows.len(), asked.page.limit, next_cursor.clone());
+    let SelectedPage { rows, meta: mut list, version } = context.select_page(&asked.page, version, kept);
     list.as_of = snapshot;
+    let next_cursor = list.next_cursor.clone();
     let meta = HoldingsMeta { list, weight_total, stale };
     Ok(RenderedBody { body: rows::render_list(&asked.output, &rows, &meta)?, version, next_cursor })
+}
+
+const HOLDERS: &str = include_str!("../../../queries/stocks/etf_holders.sql");
+const HOLDERS_PAGING: PageOptions = PageOptions {
+    default_limit: 50,
+    most: 500,
+    keys: &["weight", "etf_symbol"],
+    order: &[("weight", Direction::Descending)],
+};
+
+table_row! {
+    /// A fund's holding of the security.
+    pub struct EtfHolder {
+        /// Canonical ticker of the security.
+        "symbol" symbol: String,
+        /// Canonical ticker of the fund.
+        "etf_symbol" etf_symbol: String,
+        /// Name of the fund.
+        "etf_name" etf_name: String,
+        /// Rank of this holding among the fund's holdings, by weight; the largest has rank 1.
+        "rank" rank: i32,
+        /// Weight of this holding in the fund, percent.
+        "weight" weight: ExactDecimal,
+        /// Number of shares.
+        "shares" shares: Option<ExactDecimal>,
+        /// Market value of the holding, in `currency`.
+        "market_value" market_value: Option<ExactDecimal>,
+        /// ISO 4217 currency of the market value.
+        "currency" currency: Option<String>,
+        /// Day of the snapshot of the fund's holdings.
+        "as_of" as_of: NaiveDate,
+    }
+}
+
+parameters! {
+    /// Parameters of the list of funds that hold a security.
+    pub(crate) struct EtfHoldersParameters by reader {
+        symbol: RequestedSymbol = reader.read_symbol(),
+        page: Page = reader.read_page(&HOLDERS_PAGING),
+        output: Output = reader.read_output(EtfHolder::COLUMNS),
+    }
+}
+
+impl Sortable for EtfHolder {
+    fn sort_value(&self, key: &str) -> Option<SortValue<'_>> {
+        match key {
+            "weight" => Some(SortValue::Number(self.weight.0)),
+            _ => Some(SortValue::Text(self.etf_symbol.as_str().into())),
+        }
+    }
+
+    fn tie_breaker(&self) -> Cow<'_, str> {
+        format!("{} {:010}", self.etf_symbol, self.rank).into()
+    }
+}
+
+endpoint! {
+    /// Funds that hold a security
+    ///
+    /// Active funds that hold the security according to their newest holdings, largest weight first. Funds without
+    /// known holdings are left out.
+    get "/v1/stocks/{symbol}/etf-holders", tag "Stocks", returns "A page of funds",
+    etf_holders(Access<Free, EtfHoldersParameters>) -> List<EtfHolder> { respond(render_holders) }
+}
+
+async fn render_holders(context: HandlerContext<EtfHoldersParameters>) -> Result<RenderedBody, ApiError> {
+    let asked = &context.parameters;
+    let found = lookup::find_rows::<EtfHolder>(&context.generation, HOLDERS, &asked.symbol).await?;
+    context.render_page(&asked.output, &asked.page, found.version, &found.rows, |_| {})
 }

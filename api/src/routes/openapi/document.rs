@@ -9,15 +9,14 @@ use serde_json::{Map, Value, json};
 use utoipa::openapi::security::{ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa::{Modify, OpenApi};
 
+use super::code_samples::{WITHOUT_KEY, code_samples, error_bodies, example_value};
 use crate::app::settings::HEAD_BYTES;
-use crate::auth::tier::Tier;
+use crate::auth::Tier;
 use crate::parameters::{DEPRECATIONS, Deprecation};
 use crate::routes::endpoint::{
     AcceptedValues, ErrorBody, FeatureNotAvailableBody, InvalidParameter, InvalidParameterBody, LimitedBody,
     NotFoundBody, QuotaUsage,
 };
-use crate::routes::openapi::code_samples::{WITHOUT_KEY, code_samples};
-use crate::routes::openapi::examples::{error_bodies, example_value};
 
 /// Example responses by path, as JSON: `{path: {request, answer}}`. They were recorded with generated market data.
 const EXAMPLES: &str = include_str!("../../../examples.json");

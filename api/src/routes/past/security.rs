@@ -17,11 +17,11 @@ use store::past_facts::{FactHistory, PastFacts};
 use store::view::View;
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::concurrency::tasks::run_low_priority;
+use crate::concurrency::run_low_priority;
 use crate::error::ApiError;
+use crate::read::lookup::{self, PastVersion};
 use crate::read::past_securities::{PastSecurity, PastSecurityKey, PriceColumns};
-use crate::read::past_version::PastVersion;
-use crate::read::{QueryError, ServedGeneration, lookup};
+use crate::read::{QueryError, ServedGeneration};
 
 /// Query for securities at one data version and one market date.
 #[derive(Debug)]
@@ -167,7 +167,7 @@ pub(crate) fn facts_error(error: FactsError) -> ApiError {
 ///
 /// An expensive request runs on a low-priority thread, which wakes up slowly after each wait. All statements therefore
 /// run in one task on a normal worker thread, so that the request waits only once.
-pub(super) async fn load_fact_history(
+pub(in crate::routes) async fn load_fact_history(
     generation: &ServedGeneration,
     fact_set: &str,
     symbols: Vec<String>,

@@ -12,24 +12,20 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::body_lines::{TRANSACTIONS, body_error};
-use super::distribution_events::{DistributionEvents, LoadedEvents, load_events};
-use super::listing::resolve_listings;
-use super::mergers::{exchange_shares, first_days, load_mergers};
-use super::payment_matching::{PaymentPair, pair_payments};
+use super::distribution_events::{DistributionEvents, LoadedEvents, TaxRates, load_events};
 use super::position::IncomeGap;
-use super::received_calendar::write_calendar;
-use super::received_payment::{ConvertibleReceived, ReceivedDividend};
-use super::received_totals::{ReceivedConverted, ReceivedTotals};
+use super::received_payment::{
+    ConvertibleReceived, PaymentPair, ReceivedDividend, pair_payments, write_calendar,
+};
+use super::received_totals::{ReceivedConverted, ReceivedTotals, first_of_twelve_months, set_yields_on_cost};
 use super::reconciliation::{Reconciliation, reconcile};
-use super::share_count::AccountSecurity;
-use super::tax::TaxRates;
-use super::transactions::{Transaction, TransactionList, parse_transactions};
-use super::yield_on_cost::{first_of_twelve_months, set_yields_on_cost};
+use super::share_count::{AccountSecurity, exchange_shares, first_days, load_mergers};
+use super::transactions::{Transaction, TransactionList, parse_transactions, resolve_listings};
 use crate::answer::{Free, HandlerContext, RenderedBody, RequestBody};
 use crate::error::ApiError;
 use crate::parameters::{Output, ParameterErrors, ResponseFormat, parameters};
 use crate::read::DataVersion;
-use crate::read::dividend_revisions::DividendRevisions;
+use crate::read::changes::DividendRevisions;
 use crate::render::envelope::{ListMeta, Warning};
 use crate::render::rows;
 use crate::routes::conversion::{Conversion, ConvertibleColumns, payment_rate};

@@ -11,8 +11,8 @@ use rust_decimal::Decimal;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::payment_matching::{ExpectedPayment, PaymentPair, ReceivedPayment};
-use super::tax::{minor_places, tax_on};
+use super::distribution_events::{minor_places, tax_on};
+use super::received_payment::{ExpectedPayment, PaymentPair, ReceivedPayment};
 
 /// Lowest and highest tax rate that is a reason without a rate of the request, in percent. It has whole or half
 /// percents.

@@ -17,9 +17,9 @@ use crate::error::ApiError;
 use crate::parameters::{
     Direction, Knowledge, Output, Page, PageOptions, ParameterReader, RequestedSymbol, parameters,
 };
+use crate::read::lookup::{self, PastVersion};
 use crate::read::past_securities::PriceColumns;
-use crate::read::past_version::PastVersion;
-use crate::read::{QueryError, ServedGeneration, lookup};
+use crate::read::{QueryError, ServedGeneration};
 use crate::render::envelope::{Depth, ListMeta};
 use crate::render::rows;
 use crate::routes::endpoint;

@@ -22,10 +22,9 @@ use crate::parameters::{
     Direction, Knowledge, Output, Page, PageOptions, ParameterReader, ResponseFormat, SymbolList, parameters,
 };
 use crate::read::DataVersion;
-use crate::read::lookup::{self, ResolvedSymbols};
+use crate::read::lookup::{self, PastVersion, ResolvedSymbols};
 use crate::read::memory_tables::{LeftOut, RestrictedSecurities};
 use crate::read::past_securities::PriceColumns;
-use crate::read::past_version::PastVersion;
 use crate::render::body_channel::Disconnected;
 use crate::render::envelope::ListMeta;
 use crate::render::rows;

@@ -1,5 +1,7 @@
 //! Filters of the screeners: the figures that they can filter and sort by, their parameters, and the check that a security
 //! matches them.
+//!
+//! Facets of a screener: the number of matching securities by value of a filter, for example by sector.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -10,6 +12,7 @@ use market::decimal::ExactDecimal;
 use market::event::{Frequency, SecurityType};
 use market::metrics::dividends::safety::HighYieldScreenInput;
 use market::row::{ScreenerFigures, StockRow, TableRow};
+use market::text_enum;
 use rust_decimal::Decimal;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -20,7 +23,6 @@ use crate::parameters::{
     parameters,
 };
 use crate::read::memory_tables::SecurityRow;
-use crate::routes::screeners::facets::{Facet, FacetCounts};
 use crate::routes::stocks::list::is_within_bounds;
 
 /// Kind of screener: the generic screener, or a preset such as high yield.
@@ -122,7 +124,7 @@ impl<P: Preset> ScreenFilters<P> {
     }
 
     /// True if the security matches all filters. The filter with the name of the facet is ignored.
-    pub(super) fn matches_except(&self, member: &SecurityRow, ignored: Option<Facet>) -> bool {
+    fn matches_except(&self, member: &SecurityRow, ignored: Option<Facet>) -> bool {
         let (words, stock) = (&self.words, &member.stock);
         let (day, indexes) = (stock.next_ex_date, &member.figures.indexes.0);
         stock.is_active
@@ -354,5 +356,29 @@ impl Sortable for SecurityRow {
 
     fn tie_breaker(&self) -> Cow<'_, str> {
         Cow::Borrowed(&self.stock.symbol)
+    }
+}
+
+text_enum! {
+    /// Filter whose values a screener counts.
+    pub enum Facet {
+        Sector = "sector", Country = "country", Type = "type", Index = "index", Exchange = "exchange",
+    }
+}
+
+/// Number of securities by value, for each facet.
+pub(super) type FacetCounts = BTreeMap<&'static str, BTreeMap<String, u32>>;
+
+impl Facet {
+    /// Values of a security.
+    pub(super) fn values(self, member: &SecurityRow) -> Vec<&str> {
+        let stock = &member.stock;
+        match self {
+            Self::Sector => stock.sector.as_deref().into_iter().collect(),
+            Self::Country => stock.country.as_deref().into_iter().collect(),
+            Self::Type => vec![stock.r#type.as_str()],
+            Self::Index => member.figures.indexes.0.iter().map(String::as_str).collect(),
+            Self::Exchange => stock.exchange.as_deref().into_iter().collect(),
+        }
     }
 }

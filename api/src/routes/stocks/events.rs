@@ -13,9 +13,9 @@ use crate::error::ApiError;
 use crate::parameters::{
     Direction, Knowledge, Output, Page, PageOptions, RequestedSymbol, SortValue, Sortable, parameters,
 };
+use crate::read::lookup::{self, PastVersion};
 use crate::read::past_securities::PastSecurity;
-use crate::read::past_version::PastVersion;
-use crate::read::{DataVersion, QueryError, ServedGeneration, lookup};
+use crate::read::{DataVersion, QueryError, ServedGeneration};
 use crate::render::envelope::List;
 use crate::routes::endpoint;
 

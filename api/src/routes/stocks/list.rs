@@ -8,7 +8,7 @@ use market::row::{StockRow, TableRow};
 use rust_decimal::Decimal;
 
 use crate::answer::{Free, HandlerContext, RenderedBody};
-use crate::concurrency::tasks::run_low_priority;
+use crate::concurrency::run_low_priority;
 use crate::error::ApiError;
 use crate::parameters::facets::FilterField;
 use crate::parameters::{

@@ -20,8 +20,7 @@ use crate::parameters::{
 };
 use crate::read::ServedGeneration;
 use crate::read::changes::TrackedRow;
-use crate::read::lookup::{self, SymbolRows};
-use crate::read::past_version::PastVersion;
+use crate::read::lookup::{self, PastVersion, SymbolRows};
 use crate::render::envelope::{List, Warning};
 use crate::routes::changes::change_feed::{ChangeQuery, render_changes};
 use crate::routes::conversion::{Conversion, Converted, ConvertibleColumns, payment_rate};

@@ -1,8 +1,7 @@
 //! `/feed/{key}/events.atom`: notices of securities as an Atom feed (RFC 4287).
 
 use atom_syndication::{Category, Content, Entry, Feed, Generator, Link, Person, Text};
-use axum::http::request::Parts;
-use axum::http::{HeaderValue, header};
+use axum::http::HeaderValue;
 use axum::response::Response;
 use chrono::{DateTime, FixedOffset, Utc};
 use market::decimal::ExactDecimal;
@@ -16,7 +15,7 @@ use crate::error::ApiError;
 use crate::parameters::{ParameterError, SymbolList, parameters, parse_holdings};
 use crate::read::changes::{ListedSecurities, NoticeSelection, read_notice};
 use crate::read::{QueryError, lookup};
-use crate::routes::portfolio::transaction_text::transaction_symbols;
+use crate::routes::portfolio::transactions::transaction_symbols;
 
 const NEWEST: &str = include_str!("../../../../queries/changes/newest_notices.sql");
 const MEDIA_TYPE: HeaderValue = HeaderValue::from_static("application/atom+xml; charset=utf-8");
@@ -59,7 +58,7 @@ pub(super) fn symbols_of(portfolio: Portfolio) -> Result<SymbolList, ApiError> {
 /// Responds with the newest notices of the requested securities, or with 304.
 pub(super) async fn respond(
     access: Access<Free, FeedParameters>,
-    caller: &Parts,
+    if_none_match: Option<&HeaderValue>,
     origin: &str,
     portfolio: Option<SymbolList>,
 ) -> Result<Response, ApiError> {
@@ -108,7 +107,7 @@ pub(super) async fn respond(
     let text = feed.to_string();
     let tag = HeaderValue::try_from(format!("\"{}\"", &blake3::hash(text.as_bytes()).to_hex()[..32]));
     let tag = tag.unwrap_or_else(|_| HeaderValue::from_static("\"0\""));
-    Ok(private_response(text, MEDIA_TYPE, &tag, caller.headers.get(header::IF_NONE_MATCH)))
+    Ok(private_response(text, MEDIA_TYPE, &tag, if_none_match))
 }
 
 fn one_source_error() -> ApiError {

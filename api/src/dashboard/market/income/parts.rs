@@ -1,13 +1,14 @@
 //! Elements of both income pages: heading, entry fields, gaps, and the form that saves what a reader entered.
 
+use chrono::NaiveDate;
 use maud::{Markup, html};
 use rust_decimal::{Decimal, RoundingStrategy};
 use serde_json::Value;
 
 use crate::dashboard::market::block::{Choice, render_choices};
-use crate::dashboard::market::page::PageContent;
-use crate::dashboard::market::reader::MarketReader;
+use crate::dashboard::market::reader::{MarketReader, PageContent};
 use crate::dashboard::market::values::str_of;
+use crate::dashboard::view::format_count;
 use crate::dashboard::view::layout::{Section, to_sentence};
 
 pub(super) const TITLE: &str = "My income";
@@ -98,4 +99,24 @@ fn reason(word: &str) -> &str {
 
 pub(super) fn round_to_cents(amount: Decimal) -> Decimal {
     amount.round_dp_with_strategy(2, RoundingStrategy::MidpointAwayFromZero)
+}
+
+/// Numbers of amounts that the sums in the chosen currency leave out.
+pub(super) fn unconverted(converted: &Value, currency: &Value) -> Markup {
+    let count = |field: &str, one, many| {
+        let count = converted[field].as_i64().filter(|count| *count > 0)?;
+        Some(format_count(count, one, many))
+    };
+    let counts = [
+        count("unconverted", "payment", "payments"),
+        count("unconverted_values", "value of a holding", "values of holdings"),
+    ];
+    let counts: Vec<String> = counts.into_iter().flatten().collect();
+    html! {
+        @if !counts.is_empty() { p.notice { "The sums leave out " (counts.join(" and ")) ", because no exchange rate to " (str_of(currency)) " is known." } }
+    }
+}
+
+pub(super) fn month_name(value: &Value, format: &str) -> String {
+    str_of(value).parse::<NaiveDate>().map(|day| day.format(format).to_string()).unwrap_or_default()
 }

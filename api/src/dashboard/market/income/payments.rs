@@ -7,15 +7,15 @@ use maud::{Markup, html};
 use rust_decimal::Decimal;
 use serde_json::Value;
 
-use super::parts::{render_gaps, round_to_cents};
+use super::parts::{month_name, render_gaps, round_to_cents, unconverted};
 use crate::dashboard::market::api_calls::encode;
 use crate::dashboard::market::block::SortHeading;
 use crate::dashboard::market::values::{
     Unit, digits, humanize, render_converted, render_date, render_value, rows_of, str_of,
 };
 use crate::dashboard::view::layout::{Number, Text, list_table, stacked_table};
-use crate::dashboard::view::numbers::{format_count, format_grouped};
 use crate::dashboard::view::plot::{Bar, BarChart};
+use crate::dashboard::view::{format_count, format_grouped};
 
 /// Id of the form with the transactions. The buttons of the page send it.
 pub(super) const FORM: &str = "entered";
@@ -40,7 +40,7 @@ pub(super) fn render_payments(answer: &Value, sort: &str, call: &str, today: Nai
         (section("sums", "Received and expected", html! {
             @if rows.is_empty() { p { "No dividend was paid for these shares, and none is expected." } }
             @for sums in &sums { (facts(sums, today)) }
-            (unconverted(&totals["converted"]))
+            (unconverted(&totals["converted"], &totals["converted"]["currency"]))
             @if let Some(from) = history_start(meta, rows) { p.hint { "Payments before " (render_date(from)) " are not included in this plan." } }
         }))
         (render_gaps(rows_of(&meta["gaps"]), &warnings))
@@ -119,7 +119,7 @@ fn facts(sums: &CurrencySums<'_>, today: NaiveDate) -> Markup {
     let last_year = of_year(today.year() - 1).map(|(received, _)| received);
     let (received, expected) = received_and_expected(sum);
     let declared = expected - decimal(&sum["projected"]);
-    let first = sums.months.first().map_or("", |row| str_of(&row["month"]));
+    let first = sums.months.first().map_or(&Value::Null, |row| &row["month"]);
     html! {
         dl.facts {
             div {
@@ -128,23 +128,12 @@ fn facts(sums: &CurrencySums<'_>, today: NaiveDate) -> Markup {
             }
             div { dt { "Expected in the next 12 months" } dd data-sum="expected" { (money(expected, currency)) } dd.hint { "of it declared: " (money(declared, currency)) } }
             @if let Some(last_year) = last_year { div { dt { "Received in " (today.year() - 1) } dd data-sum="last_year" { (money(last_year, currency)) } } }
-            div { dt { "Received in all" } dd data-sum="received" { (money(received, currency)) } dd.hint { "since " (month_name(first)) } }
+            div { dt { "Received in all" } dd data-sum="received" { (money(received, currency)) } dd.hint { "since " (month_name(first, "%b %Y")) } }
             @if !sum["net"].is_null() {
                 div { dt { "After tax" } dd data-sum="net" { (render_value(&sum["net"], Unit::Money(currency))) } dd.hint { "received and expected, less " (render_value(&sum["tax"], Unit::Money(currency))) } }
             }
         }
     }
-}
-
-fn unconverted(converted: &Value) -> Markup {
-    let count = converted["unconverted"].as_i64().unwrap_or_default();
-    html! {
-        @if count > 0 { p.notice { "The sums leave out " (format_count(count, "payment", "payments")) ", because no exchange rate to " (str_of(&converted["currency"])) " is known." } }
-    }
-}
-
-fn month_name(month: &str) -> String {
-    month.parse::<NaiveDate>().map(|day| day.format("%b %Y").to_string()).unwrap_or_default()
 }
 
 /// Bar of a period. The period may have no payment.

@@ -11,17 +11,16 @@ use serde_json::Value;
 
 use super::parts::{TRANSACTIONS_PATH, content, entry_fields, heading, save_form};
 use super::payments::{DEFAULT_SORT, FORM, render_payments};
-use super::transaction_text::TransactionText;
+use super::portfolio_text::TransactionText;
 use crate::account::portfolios::MAX_TRANSACTION_BYTES;
 use crate::answer::MAX_BODY_BYTES;
-use crate::app::state::App;
+use crate::app::App;
 use crate::dashboard::form::Form;
 use crate::dashboard::market::api_calls::{
     ApiCalls, MarketError, MarketResult, encode, in_currency, with_parameter,
 };
 use crate::dashboard::market::block::{read_currency, render_currencies, render_listings};
-use crate::dashboard::market::page::{PageContent, as_file};
-use crate::dashboard::market::reader::MarketReader;
+use crate::dashboard::market::reader::{MarketReader, PageContent, as_file};
 use crate::dashboard::market::values::rows_of;
 use crate::dashboard::view::layout::error_message;
 use crate::render::icalendar::{CalendarSource, host_of};
@@ -97,13 +96,12 @@ async fn show_form(reader: MarketReader) -> Response {
 
 /// Responds with the payments to the reader.
 async fn show_payments(reader: MarketReader, request: Request) -> Response {
-    match Entry::read(request, &reader.app).await {
-        Ok(entry) => {
-            let entry = &entry;
-            reader.respond_once(|calls| build(calls, entry, &reader)).await
-        }
-        Err(error) => reader.respond_error(error).await,
+    let result = async {
+        let entry = &Entry::read(request, &reader.app).await?;
+        Ok(reader.respond_once(|calls| build(calls, entry, &reader)).await)
     }
+    .await;
+    reader.respond_with(result).await
 }
 
 async fn show_csv(reader: MarketReader, request: Request) -> Response {
@@ -116,14 +114,14 @@ async fn show_calendar(reader: MarketReader, request: Request) -> Response {
 
 /// Responds with the payments as a file, unchanged from the API.
 async fn show_file(reader: MarketReader, request: Request, format: &str) -> Response {
-    let respond = async {
+    let result = async {
         let entry = Entry::read(request, &reader.app).await?;
-        entry.respond(&reader.file_calls().await?, &format!("format={format}"), &reader.origin).await
-    };
-    match respond.await {
-        Ok(file) => as_file(file, &format!("dividends.{format}")),
-        Err(error) => reader.respond_error(error).await,
+        let calls = reader.file_calls().await?;
+        let file = entry.respond(&calls, &format!("format={format}"), &reader.origin).await?;
+        Ok(as_file(file, &format!("dividends.{format}")))
     }
+    .await;
+    reader.respond_with(result).await
 }
 
 async fn build(calls: ApiCalls, entry: &Entry, reader: &MarketReader) -> MarketResult<PageContent> {

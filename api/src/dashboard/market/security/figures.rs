@@ -11,11 +11,9 @@ use rust_decimal::Decimal;
 use serde_json::Value;
 
 use super::blocks::{change, render_folded};
-
 use crate::dashboard::market::api_calls::{ApiCalls, MarketError, MarketResult, encode};
 use crate::dashboard::market::block::Block;
-use crate::dashboard::market::page::PageContent;
-use crate::dashboard::market::reader::MarketReader;
+use crate::dashboard::market::reader::{MarketReader, PageContent};
 use crate::dashboard::market::values::{Unit, digits, humanize, render_value, rows_of, str_of};
 use crate::dashboard::view::layout::{Number, Section, Text, stacked_table};
 use crate::dashboard::view::markdown::rule_link;
@@ -99,14 +97,15 @@ pub(crate) async fn show_explanation(
     reader: MarketReader,
     path: Result<Path<(String, String)>, PathRejection>,
 ) -> Response {
-    let Ok(Path((symbol, figure))) = path else {
-        return reader.respond_error(MarketError::not_found("Nothing is at this address")).await;
-    };
-    let Some(figure) = Figure::find(&figure) else {
-        return reader.respond_error(MarketError::not_found("No figure has this name")).await;
-    };
-    let target = format!("/s/{}/why/{}", encode(&symbol), figure.name);
-    reader.respond(target, |calls| explain(calls, &symbol, figure)).await
+    let result = async {
+        let Path((symbol, figure)) = path?;
+        let unknown = || MarketError::not_found("No figure has this name");
+        let figure = Figure::find(&figure).ok_or_else(unknown)?;
+        let target = format!("/s/{}/why/{}", encode(&symbol), figure.name);
+        Ok(reader.respond(target, |calls| explain(calls, &symbol, figure)).await)
+    }
+    .await;
+    reader.respond_with(result).await
 }
 
 async fn explain(calls: ApiCalls, symbol: &str, figure: &'static Figure) -> MarketResult<PageContent> {
