@@ -170,13 +170,19 @@ pub(super) async fn explain_unknown_symbol<T>(
     rendered: Result<T, ApiError>,
 ) -> Result<T, ApiError> {
     let Err(ApiError::UnknownSymbol { kind, symbol, .. }) = rendered else { return rendered };
-    lookup::require_unshared(generation, [&symbol]).await?;
-    let tables = &app.memory_tables;
-    let nearest = match kind {
-        SymbolKind::Stock => tables.stocks(generation).await.map(|table| table.near_symbols(&symbol.text)),
-        SymbolKind::Etf => tables.etfs(generation).await.map(|table| table.near_symbols(&symbol.text)),
-    };
-    Err(ApiError::UnknownSymbol { kind, symbol, nearest: nearest.unwrap_or_default() })
+    // Boxed, because the future of every response would contain these rare reads.
+    Box::pin(async move {
+        lookup::require_unshared(generation, [&symbol]).await?;
+        let tables = &app.memory_tables;
+        let nearest = match kind {
+            SymbolKind::Stock => {
+                tables.stocks(generation).await.map(|table| table.near_symbols(&symbol.text))
+            }
+            SymbolKind::Etf => tables.etfs(generation).await.map(|table| table.near_symbols(&symbol.text)),
+        };
+        Err(ApiError::UnknownSymbol { kind, symbol, nearest: nearest.unwrap_or_default() })
+    })
+    .await
 }
 
 /// `Cache-Control` of a response: the client may cache the response for 60 seconds, shared caches must not.

@@ -38,7 +38,9 @@ impl<P> HandlerContext<P> {
             }
         }
         found.require_reproducible()?;
-        Ok((found.version(), past(found).await?))
+        let version = found.version();
+        // Boxed, because the future of every response would contain this rare derivation.
+        Ok((version, Box::pin(past(found)).await?))
     }
 
     /// Finds the version that the parameter `data_version` or `known_at` asks for. Returns `None` if the request has

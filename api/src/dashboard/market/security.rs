@@ -71,7 +71,7 @@ pub(crate) async fn show_security(
         .respond(target, |calls| {
             let (symbol, choice) = (symbol.clone(), choice.clone());
             async move {
-                let answers = Answers::read(&calls, &symbol, &choice).await;
+                let answers = Box::pin(Answers::read(&calls, &symbol, &choice)).await;
                 let answers = answers.map_err(|error| error.for_symbol(&symbol))?;
                 let canonical = str_of(&answers.of(SecurityBlock::Profile)["symbol"]);
                 if canonical != symbol {

@@ -239,7 +239,9 @@ mod tests {
     async fn a_failure_is_told_to_all_who_wait_and_not_kept() {
         let (values, loads) = (VersionedCache::default(), Loads::default());
         let ask = |fails| {
-            values.at((GenerationId(1), 1, JournalPosition(0), ControlState::default()), || loads.load(fails))
+            values.at((GenerationId(1), 1, JournalPosition(0), ControlState::default()), move || {
+                loads.load(fails)
+            })
         };
         let (a, b) = tokio::join!(ask(true), ask(true));
         assert!([a, b].iter().all(|value| matches!(value, Err(QueryError::QueueFull))));
