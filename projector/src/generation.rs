@@ -13,11 +13,11 @@ use market::history::SourcePolicy;
 use market::metrics::{METHOD_VERSION, Rules};
 use market::row::JsonColumn;
 use market::symbol::Symbol;
+use store::FromRow;
 use store::db::generation_schema;
 use store::facts::{load_newest_session, load_policy};
 use store::ids::GenerationId;
-use store::market_settings::MarketSettings;
-use store::versions::{NAMED_VERSION, ServedVersion, VERSION_AT, VersionName};
+use store::versions::{MarketSettings, NAMED_VERSION, ServedVersion, VERSION_AT, VersionName};
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, GenericClient, IsolationLevel, Row, Transaction};
 

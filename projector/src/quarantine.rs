@@ -26,7 +26,7 @@ use tokio_postgres::Client;
 
 use crate::generation::{Generation, begin_snapshot};
 use crate::report;
-use crate::review::security::{SecurityContext, find_symbol};
+use crate::review::{SecurityContext, find_symbol};
 
 const LIST: &str = include_str!("../queries/quarantine_list.sql");
 

@@ -9,8 +9,8 @@ use telemetry::report::print_json;
 use telemetry::table::Column::{self, Number, Text};
 use telemetry::table::{ListArgs, Table};
 
-use crate::apply::dead_letters::DeadLetterEntry;
-use crate::generations::promote::GenerationSummary;
+use crate::apply::DeadLetterEntry;
+use crate::generations::GenerationSummary;
 use crate::policy::{ListedRule, RuleState};
 use crate::review::sources::ListedSource;
 

@@ -7,7 +7,7 @@ use event_log::stream::StreamSettings;
 use store::db::{self, DatabaseSettings, DbError};
 use tokio_postgres::Config;
 
-use crate::facts::fact_cache::FactCache;
+use crate::facts::FactCache;
 
 /// Name of the fact set that is created with the database. Most generations are derived from it. A rebuild from the log
 /// creates a fact set of its own.

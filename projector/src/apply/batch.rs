@@ -16,14 +16,15 @@ use store::view::RunStates;
 use telemetry::failpoint;
 use tokio_postgres::Transaction;
 
-use crate::apply::dead_letters::{DeadLetter, insert_dead_letters, to_printable};
-use crate::apply::run_records::{apply_run_events, find_hidden};
-use crate::apply::run_records::{insert_batches, insert_run_records, load_applied_batches, row_number};
+use crate::apply::run_records::{
+    apply_run_events, find_hidden, insert_batches, insert_run_records, load_applied_batches, row_number,
+};
+use crate::apply::{DeadLetter, insert_dead_letters, to_printable};
 use crate::error::ApplyError;
 use crate::facts::dividend_feeds::apply_dividend_feeds;
-use crate::facts::fact_cache::{AppliedRecords, ChangedFacts, FactCache};
 use crate::facts::prices::apply_prices;
 use crate::facts::records::apply_records;
+use crate::facts::{AppliedRecords, ChangedFacts, FactCache};
 
 #[derive(Debug, Clone)]
 struct SequencedBatch {

@@ -13,8 +13,8 @@ use event_log::stream::StreamSettings;
 use serde_json::{Map, Value};
 use store::db;
 
+use crate::apply::DeadLetterEntry;
 use crate::apply::batch::reapply_message;
-use crate::apply::dead_letters::DeadLetterEntry;
 use crate::settings::DatabaseArgs;
 
 const STAGING: &str = include_str!("../../queries/staging.sql");

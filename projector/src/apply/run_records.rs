@@ -4,7 +4,7 @@
 //! visibility changes is read again from the log. The rows of its symbols are then divided again into the observations that
 //! count and all others.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::HashSet;
 
 use async_nats::jetstream::stream::Stream;
 use event_log::record_batch::{BatchId, Body, RecordBatch, batch_ids_of_run};
@@ -14,15 +14,15 @@ use market::row::JsonColumn;
 use store::copy::copy_into;
 use store::copy_row;
 use store::db::DbError;
-use store::view::{BatchOwners, RunStates, View};
+use store::view::{self, BatchOwners, RunStates, View};
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Transaction};
 
-use crate::apply::dead_letters::to_printable;
-use crate::apply::touched_rows::TouchedRows;
+use crate::apply::to_printable;
+use crate::apply::touched_rows::{TouchedRows, changed_batches};
 use crate::error::ApplyError;
+use crate::facts::ChangedFacts;
 use crate::facts::dividend_feeds::update_feed_years;
-use crate::facts::fact_cache::ChangedFacts;
 use crate::facts::prices::divide_years;
 use crate::facts::records::{RowsToDivide, divide_records};
 
@@ -263,8 +263,8 @@ struct Visibility {
 }
 
 impl Visibility {
-    fn is_visible(&self, batch: &BatchId) -> bool {
-        self.owners.is_visible(&batch.0, &self.states, &View::newest())
+    fn is_visible(&self, batch: &view::BatchId) -> bool {
+        self.owners.is_visible(batch, &self.states, &View::newest())
     }
 }
 
@@ -276,14 +276,8 @@ async fn divide_again(
     [before, after]: [&Visibility; 2],
     log: &Stream,
 ) -> Result<ChangedFacts, ApplyError> {
-    let (mut changed, mut sequences) = (BTreeSet::new(), BTreeSet::new());
-    for (id, place) in after.owners.places() {
-        let batch = BatchId(*id);
-        if before.is_visible(&batch) != after.is_visible(&batch) {
-            changed.insert(batch);
-            sequences.insert(place.sequence);
-        }
-    }
+    let counts = |id: &view::BatchId| [before, after].map(|visibility| visibility.is_visible(id));
+    let (changed, sequences) = changed_batches(&after.owners, counts);
     if changed.is_empty() {
         return Ok(ChangedFacts::default());
     }

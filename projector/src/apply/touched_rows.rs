@@ -8,12 +8,13 @@ use async_nats::jetstream::stream::Stream;
 use event_log::record_batch::{BatchId, Body, RecordBatch};
 use futures::{StreamExt, TryStreamExt, stream};
 use market::event::Kind;
+use store::past_facts::{BarsKey, RecordsKey};
 use store::rows::id_digest;
+use store::view::{self, BatchOwners};
 use tokio_postgres::Transaction;
 
 use crate::error::{ApplyError, ConsumeError};
 use crate::facts::dividend_feeds::{FeedYear, feed_years};
-use crate::facts::fact_cache::{BarsKey, RecordsKey};
 use crate::facts::records::rows_of_ids;
 
 /// Keys of the rows that contain rows of some record batches.
@@ -102,6 +103,19 @@ impl TouchedRows {
         let all = records.chain(self.years.iter().map(|(symbol, ..)| symbol.as_str()));
         all.filter(|symbol| !symbol.is_empty()).collect()
     }
+}
+
+/// Batches whose visibility changes, and the sequences of their messages. `counts` returns if a batch counts before and
+/// after the change.
+pub(crate) fn changed_batches(
+    owners: &BatchOwners,
+    counts: impl Fn(&view::BatchId) -> [bool; 2],
+) -> (BTreeSet<BatchId>, BTreeSet<i64>) {
+    let changed = owners.places().filter(|(id, _)| {
+        let [before, after] = counts(id);
+        before != after
+    });
+    changed.map(|(id, place)| (BatchId(*id), place.sequence)).unzip()
 }
 
 /// Maximum number of messages that are requested at the same time.

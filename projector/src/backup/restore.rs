@@ -15,11 +15,10 @@ use store::{analysts, db};
 use telemetry::Shutdown;
 use tokio_postgres::Client;
 
-use super::manifest::BackupManifest;
-use super::tables::{self, ACCOUNTS, Checksums, MARKET};
+use super::tables::{self, ACCOUNTS, BackupManifest, Checksums, MARKET};
 use crate::daemon::run::run_projector;
 use crate::error::RunError;
-use crate::monitoring::metrics::ProjectorMetrics;
+use crate::monitoring::ProjectorMetrics;
 use crate::settings::{LIVE_FACTS, ProjectorSettings};
 
 const HOLDS: &str = include_str!("../../queries/backup/holds.sql");

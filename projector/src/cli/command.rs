@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use crate::generation::KnownAt;
-use crate::generations::promote::PromoteArgs;
+use crate::generations::PromoteArgs;
 use crate::generations::rebuild_args::RebuildArgs;
 use crate::policy::{ApplyMode, PolicyRuleArgs};
 use crate::publish::PublishArgs;
@@ -20,7 +20,7 @@ use event_log::sequence::Sequence;
 use event_log::stream::StreamSettings;
 use market::identity::SecurityAddress;
 use store::ids::GenerationId;
-use store::market_settings::MarketSettings;
+use store::versions::MarketSettings;
 use telemetry::LogArgs;
 use telemetry::listener::{MetricsSettings, parse_listen_address};
 use telemetry::table::ListArgs;

@@ -7,15 +7,14 @@ use anyhow::anyhow;
 use async_nats::jetstream::stream::Info;
 use chrono::{DateTime, NaiveDate, Utc};
 use event_log::sequence::Sequence;
-use event_log::stream::{LaggingReplica, find_lagging_replicas};
-use event_log::stream::{StreamError, StreamSettings};
+use event_log::stream::{LaggingReplica, StreamError, StreamSettings, find_lagging_replicas};
 use event_log::write_failure::{WriteFailure, find_write_failure};
 use serde::Serialize;
 use store::db::{self, error_chain};
 use store::ids::GenerationId;
 use telemetry::report::{Report, print_result};
 
-use crate::generations::promote::list_generations;
+use crate::generations::list_generations;
 use crate::generations::rebuild_args::load_schema_bytes;
 use crate::settings::{DatabaseArgs, LIVE_FACTS};
 

@@ -21,10 +21,10 @@ use crate::daemon::lease::{self, Lease};
 use crate::derive::pipeline::CHUNK_SECURITIES;
 use crate::derive::touched::{DerivationSummary, DeriversByGeneration};
 use crate::error::RunError;
+use crate::facts::FactCache;
 use crate::facts::dividend_feeds::fill_dividend_feeds;
-use crate::facts::fact_cache::FactCache;
 use crate::generation::Generation;
-use crate::monitoring::metrics::ProjectorMetrics;
+use crate::monitoring::ProjectorMetrics;
 
 const ATTENTION: &str = include_str!("../../queries/attention.sql");
 const ADVANCE: &str = include_str!("../../queries/checkpoint_advance.sql");

@@ -23,10 +23,10 @@ use tracing::{Instrument, Span};
 use crate::apply::consumer::{LogReader, MessageBatch};
 use crate::daemon::batch_writer::{Attention, BatchWriter};
 use crate::daemon::lease::{self, Lease};
-use crate::daemon::log_identity::{check_log, check_position, connect_count};
-use crate::daemon::monthly_quality::MonthlyQuality;
+use crate::daemon::{check_log, check_position, connect_count};
 use crate::error::RunError;
-use crate::monitoring::metrics::ProjectorMetrics;
+use crate::monitoring::ProjectorMetrics;
+use crate::review::quality::MonthlyQuality;
 use crate::settings::{LIVE_FACTS, ProjectorSettings};
 
 const STAGING: &str = include_str!("../../queries/staging.sql");

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use market::history::History;
+use market::history::{DividendFeeds, History};
 use market::identity::Identity;
 use market::metrics;
 use market::metrics::Derivation;
@@ -19,20 +19,24 @@ use telemetry::failpoint;
 use tokio::sync::mpsc;
 use tokio_postgres::GenericClient;
 
-use crate::derive::input::published_as_stored;
-use crate::derive::input::{DerivationTarget, GenerationCache, MarketContext};
+use crate::derive::{DerivationTarget, GenerationCache, MarketContext, published_as_stored};
 use crate::error::DeriveError;
-use crate::facts::fact_cache::FactCache;
+use crate::facts::FactCache;
 use crate::write::encoded_security::{EncodedSecurity, PriceYears};
 use crate::write::fingerprints::{HASHER, PublishedFingerprints, load_fingerprints};
 use crate::write::journal::Journal;
-use crate::write::read_tables;
-use crate::write::table::PreparedStatements;
+use crate::write::{PreparedStatements, read_tables};
 
 /// Number of securities per chunk. Up to five chunks are in memory: in three stages and two queues.
 pub(crate) const CHUNK_SECURITIES: usize = 128;
 /// Capacity of the queues between the stages, in chunks.
 const QUEUE_DEPTH: usize = 1;
+
+/// Inputs that the derivations of all chunks share.
+pub(crate) struct SharedInputs {
+    pub(crate) market: MarketContext,
+    pub(crate) dividend_feeds: DividendFeeds,
+}
 
 struct InputChunk {
     subjects: Vec<DerivationTarget>,
@@ -64,7 +68,7 @@ pub(crate) async fn derive_all(
     reader: &impl GenericClient,
     journal: &Journal,
     identities: &[&Identity],
-    market: &Arc<MarketContext>,
+    inputs: &Arc<SharedInputs>,
     generation: &mut GenerationCache,
     facts: &mut FactCache,
 ) -> Result<usize, DeriveError> {
@@ -74,7 +78,7 @@ pub(crate) async fn derive_all(
     let loading = async {
         let loaded = loaded;
         for identities in identities.chunks(CHUNK_SECURITIES) {
-            let chunk = load_chunk(reader, identities, market, &caches).await?;
+            let chunk = load_chunk(reader, identities, &inputs.market, &caches).await?;
             // Sending fails only if a later stage has failed, and that stage returns its error.
             let _ = loaded.send(chunk).await;
         }
@@ -83,7 +87,7 @@ pub(crate) async fn derive_all(
     let deriving = async {
         let derived = derived;
         while let Some(chunk) = to_derive.recv().await {
-            let (chunk, incomplete) = derive_chunk(reader, chunk, market).await?;
+            let (chunk, incomplete) = derive_chunk(reader, chunk, inputs).await?;
             lock(&caches).generation.full_bars.extend(incomplete);
             let _ = derived.send(chunk).await;
         }
@@ -184,10 +188,10 @@ impl DerivedChunk {
 async fn derive_chunk(
     reader: &impl GenericClient,
     chunk: InputChunk,
-    market: &Arc<MarketContext>,
+    inputs: &Arc<SharedInputs>,
 ) -> Result<(DerivedChunk, Vec<Symbol>), DeriveError> {
     let is_cached = chunk.is_cached;
-    let (mut derived, incomplete) = derive_in_parallel(chunk, market).await?;
+    let (mut derived, incomplete) = derive_in_parallel(chunk, inputs).await?;
     let (mut subjects, mut symbols) = (Vec::new(), Vec::new());
     for (mut subject, is_permanent) in incomplete {
         subject.closes = 0..0;
@@ -199,7 +203,7 @@ async fn derive_chunk(
     if !subjects.is_empty() {
         let wanted = symbols_of_identities(subjects.iter().map(|subject| &subject.identity));
         let facts = fetch_facts(reader, &wanted).await?;
-        let (whole, _) = derive_in_parallel(InputChunk { subjects, facts, is_cached }, market).await?;
+        let (whole, _) = derive_in_parallel(InputChunk { subjects, facts, is_cached }, inputs).await?;
         derived.built.extend(whole.built);
         derived.facts.extend(whole.facts);
     }
@@ -210,13 +214,13 @@ async fn derive_chunk(
 /// of them has a flag, which is `true` if its later derivations need all columns too.
 async fn derive_in_parallel(
     chunk: InputChunk,
-    market: &Arc<MarketContext>,
+    inputs: &Arc<SharedInputs>,
 ) -> Result<(DerivedChunk, Vec<(DerivationTarget, bool)>), DeriveError> {
-    let market = Arc::clone(market);
+    let inputs = Arc::clone(inputs);
     let derive = move || {
         let InputChunk { subjects, mut facts, is_cached } = chunk;
         let derived = subjects.into_par_iter().map(|subject| {
-            let outcome = derive_and_encode(&subject, &facts, &market)?;
+            let outcome = derive_and_encode(&subject, &facts, &inputs)?;
             Ok((subject, outcome))
         });
         let derived = derived.collect::<Result<Vec<_>, DeriveError>>()?;
@@ -261,10 +265,10 @@ enum EncodeOutcome {
 fn derive_and_encode(
     subject: &DerivationTarget,
     facts: &FactsBySymbol,
-    market: &MarketContext,
+    SharedInputs { market, dividend_feeds }: &SharedInputs,
 ) -> Result<EncodeOutcome, DeriveError> {
     let closes = |year, digest| subject.closes_suffice_for(year, digest);
-    let history = match build_history(&subject.identity, facts, &market.dividend_feeds, closes) {
+    let history = match build_history(&subject.identity, facts, dividend_feeds, closes) {
         Err(FactsError::ClosesOnly { .. }) => {
             return Ok(EncodeOutcome::NeedsFullBars { is_permanent: false });
         }

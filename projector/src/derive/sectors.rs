@@ -10,7 +10,7 @@ use market::decimal::ExactDecimal;
 use market::metrics::sector::{SectorMember, sector_rows, slug};
 use market::row::{JsonColumn, NextDividend, NextStatus, SectorRow, TableRow};
 use market::symbol::Symbol;
-use store::copy::copy_rows;
+use store::copy::copy_values;
 use tokio_postgres::{Row, Transaction};
 
 use crate::error::DeriveError;
@@ -74,7 +74,7 @@ impl SectorMembers {
         let rows = as_of.map(|as_of| sector_rows(members, as_of, currency)).unwrap_or_default();
         transaction.execute(DELETE, &[&touched]).await?;
         let statement = format!("copy sectors ({}) from stdin binary", SectorRow::COLUMNS.join(", "));
-        copy_rows(transaction, &statement, rows.iter()).await?;
+        copy_values(transaction, &statement, SectorRow::types(), rows.iter().map(TableRow::values)).await?;
         Ok(())
     }
 

@@ -23,15 +23,14 @@ use store::ids::GenerationId;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{GenericClient, Transaction};
 
-use crate::derive::input::{GenerationCache, MarketContext};
-use crate::derive::pipeline::derive_all;
+use crate::derive::pipeline::{SharedInputs, derive_all};
+use crate::derive::{GenerationCache, MarketContext};
 use crate::error::DeriveError;
-use crate::facts::fact_cache::FactCache;
+use crate::facts::FactCache;
 use crate::generation::{Generation, load_last_inputs};
 use crate::write::journal::Journal;
 use crate::write::notices::write_notices;
-use crate::write::read_tables;
-use crate::write::table::PreparedStatements;
+use crate::write::{PreparedStatements, read_tables};
 
 const DIRTY: &str = include_str!("../../queries/dirty.sql");
 const CONVERTED: &str = include_str!("../../queries/converted.sql");
@@ -183,11 +182,10 @@ impl Deriver {
             let dividend_feeds = load_dividend_feeds(transaction).await?;
             let rates = Arc::clone(&self.rates);
             let (reporting_currency, rules) = (self.reporting_currency.clone(), self.rules);
-            let market =
-                MarketContext { as_of, benchmark, rates, reporting_currency, policy, dividend_feeds, rules };
-            let market = Arc::new(market);
+            let market = MarketContext { as_of, benchmark, rates, reporting_currency, policy, rules };
+            let inputs = Arc::new(SharedInputs { market, dividend_feeds });
             changes +=
-                derive_all(&statements, reader, journal, &identities, &market, &mut self.rows, cache).await?;
+                derive_all(&statements, reader, journal, &identities, &inputs, &mut self.rows, cache).await?;
         }
         changes += read_tables::delete_securities(&statements, journal, &gone).await?;
         for symbol in gone {

@@ -10,15 +10,16 @@ use codec::bars::{PackedBars, PackedBarsError};
 use event_log::record_batch::{BatchId, Body, RecordBatch};
 use market::bars::{Bars, BarsError, SupersededBars};
 use rayon::prelude::*;
+use store::past_facts::BarsKey;
 use store::symbol_facts::{PackedColumns, PackedYears, SymbolFacts};
 use store::view::{self, BatchOwners, RunStates, View};
 use tokio_postgres::Transaction;
 
 use crate::error::ApplyError;
-use crate::facts::fact_cache::{AppliedBars, BarsKey, ChangedFacts, FactCache};
 use crate::facts::stored_years::{
     MergedYears, YEARS_PER_BATCH, encode_year, load_existing, store_spellings, take_superseded, write_years,
 };
+use crate::facts::{AppliedBars, ChangedFacts, FactCache};
 
 const MARK_DIRTY: &str = include_str!("../../queries/symbols_mark_dirty.sql");
 /// Maximum number of divided years in memory: those of a day of a whole market, about 60 MB.

@@ -5,21 +5,26 @@
 //! observations with equal content, only the newest counts. Observations of held or excluded runs do not count.
 //!
 //! If a vendor corrects the symbol of a record with an id, the record is stored under both symbols.
+//!
+//! Reads and writes of rows of tables `records` and `superseded_records`.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use codec::records::{RawObservation, RecordSet};
+use codec::records::{RawObservation, RecordSet, read};
 use event_log::record_batch::{BatchId, RecordBatch};
 use market::event::Kind;
+use market::symbol::Symbol;
 use rayon::prelude::*;
+use store::copy::{CopyRow, copy_into, copy_values};
 use store::facts::unpack_records;
-use store::rows::{id_digest, store_id_symbols};
+use store::past_facts::RecordsKey;
+use store::rows::{RecordsRow, id_digest, store_id_symbols};
+use store::symbol_facts::SymbolLinks;
 use store::view::{BatchOwners, RunStates, View};
 use tokio_postgres::Transaction;
 
 use crate::error::ApplyError;
-use crate::facts::fact_cache::{AppliedRecords, RecordsKey};
-use crate::facts::stored_records::{ObservationsByRow, key_columns, load_stored, store_links, write_records};
+use crate::facts::AppliedRecords;
 
 const MARK_DIRTY: &str = include_str!("../../queries/records_mark_dirty.sql");
 const MOVED: &str = include_str!("../../queries/record_ids_moved.sql");
@@ -285,4 +290,90 @@ fn divide_row(
         return Ok(None);
     }
     Ok(Some(AppliedRecords { key, replaces: stored.is_some(), changes, packed, superseded }))
+}
+
+const STORED: &str = include_str!("../../queries/records_stored.sql");
+const DELETE: &str = include_str!("../../queries/records_delete.sql");
+const COPY_SUPERSEDED: &str = "copy superseded_records (symbol, kind, source, packed) from stdin binary";
+
+pub(super) type ObservationsByRow = BTreeMap<RecordsKey, Vec<RawObservation>>;
+
+pub(super) struct StoredRecords {
+    pub(super) records: RecordSet,
+    pub(super) packed: Vec<u8>,
+}
+
+pub(super) async fn load_stored<'a>(
+    transaction: &Transaction<'_>,
+    keys: impl Iterator<Item = &'a RecordsKey>,
+) -> Result<HashMap<RecordsKey, StoredRecords>, ApplyError> {
+    let (symbols, kinds, sources) = key_columns(keys);
+    let mut stored = HashMap::new();
+    for row in transaction.query(STORED, &[&symbols, &kinds, &sources]).await? {
+        let (symbol, kind, source) = (row.try_get("symbol")?, row.try_get("kind")?, row.try_get("source")?);
+        let found = StoredRecords { records: unpack_records(&row)?, packed: row.try_get("packed")? };
+        stored.insert(RecordsKey { symbol, kind, source }, found);
+    }
+    Ok(stored)
+}
+
+pub(super) fn key_columns<'a>(
+    keys: impl Iterator<Item = &'a RecordsKey>,
+) -> (Vec<&'a str>, Vec<&'a str>, Vec<&'a str>) {
+    keys.map(|key| (key.symbol.as_str(), key.kind.as_str(), key.source.as_str())).collect()
+}
+
+/// Replaces the changed rows of table `records`. The lock on the fact set's row excludes other writers.
+pub(super) async fn write_records(
+    transaction: &Transaction<'_>,
+    changed: &[AppliedRecords],
+) -> Result<(), ApplyError> {
+    let (symbols, kinds, sources) = key_columns(
+        changed.iter().filter(|changed| changed.changes && changed.replaces).map(|changed| &changed.key),
+    );
+    if !symbols.is_empty() {
+        transaction.execute(DELETE, &[&symbols, &kinds, &sources]).await?;
+    }
+    let present = changed.iter().filter(|changed| changed.changes && !changed.packed.is_empty());
+    let rows = present.map(|AppliedRecords { key, packed, .. }| RecordsRow {
+        symbol: &key.symbol,
+        kind: key.kind,
+        source: &key.source,
+        packed,
+    });
+    copy_into(transaction, &rows.collect::<Vec<_>>()).await?;
+    let superseded = changed.iter().flat_map(|AppliedRecords { key, superseded, .. }| {
+        let RecordsKey { symbol, kind, source } = key;
+        superseded.iter().map(|packed| RecordsRow { symbol, kind: *kind, source, packed })
+    });
+    let superseded: Vec<RecordsRow<'_>> = superseded.collect();
+    if !superseded.is_empty() {
+        let values = superseded.iter().map(CopyRow::values);
+        copy_values(transaction, COPY_SUPERSEDED, RecordsRow::TYPES, values).await?;
+    }
+    Ok(())
+}
+
+/// Stores links between symbols. Each changed security record links its current and former symbols. Each new row links
+/// the spellings of its symbol, for example `BAC.A` and `BAC.PRA`.
+pub(super) async fn store_links(
+    transaction: &Transaction<'_>,
+    changed: &[AppliedRecords],
+) -> Result<(), ApplyError> {
+    let mut links = SymbolLinks::default();
+    for AppliedRecords { key, packed, replaces, superseded, .. } in changed {
+        if key.kind == Kind::Security {
+            for packed in std::iter::once(packed).chain(superseded).filter(|packed| !packed.is_empty()) {
+                let said = read(&key.source, packed);
+                let said =
+                    said.map_err(|source| ApplyError::Packed { symbol: key.symbol.clone(), source })?;
+                said.iter().for_each(|observation| links.add_security(observation));
+            }
+        }
+        if !replaces {
+            links.add_spellings(&Symbol::from_stored(&key.symbol));
+        }
+    }
+    links.store(transaction).await?;
+    Ok(())
 }

@@ -11,12 +11,13 @@ use market::symbol::Symbol;
 use store::copy::{CopyRow, copy_encoded, copy_into, encode_values};
 use store::db::DbError;
 use store::facts::read_packed_bars;
+use store::past_facts::BarsKey;
 use store::rows::{BarsRow, SupersededBarsRow};
 use store::symbol_facts::SymbolLinks;
 use tokio_postgres::Transaction;
 
 use crate::error::ApplyError;
-use crate::facts::fact_cache::{AppliedBars, BarsKey, key_columns};
+use crate::facts::{AppliedBars, key_columns};
 
 const EXISTING: &str = include_str!("../../queries/bars_existing.sql");
 const DELETE: &str = include_str!("../../queries/bars_delete.sql");

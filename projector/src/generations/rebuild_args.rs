@@ -16,7 +16,7 @@ use market::metrics::Rules;
 use rustix::fs::statvfs;
 use store::db::generation_schema;
 use store::ids::GenerationId;
-use store::market_settings::MarketSettings;
+use store::versions::MarketSettings;
 use tokio_postgres::config::Host;
 use tokio_postgres::{Client, Config};
 

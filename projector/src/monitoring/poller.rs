@@ -15,8 +15,7 @@ use store::db::{self, DbError, error_chain};
 use store::ids::GenerationId;
 use tokio_postgres::Client;
 
-use crate::monitoring::gauges::{Gauges, midnight_timestamp};
-use crate::monitoring::metrics::ProjectorMetrics;
+use crate::monitoring::{Gauges, ProjectorMetrics, midnight_timestamp};
 use crate::settings::{LIVE_FACTS, ProjectorSettings};
 
 const STATUS: &str = include_str!("../../queries/status.sql");

@@ -2,17 +2,25 @@
 //! are exact.
 //!
 //! Types of published columns and their names in Postgres, Parquet and the manifest.
+//!
+//! Writer of one Parquet file: rows are buffered and written as row groups with zstd compression.
 
+use std::io::Write;
 use std::str;
+use std::sync::Arc;
 
 use anyhow::anyhow;
 use bytes::Bytes;
 use chrono::{DateTime, NaiveDate, Utc};
 use market::day::day_number;
 use market::decimal::ExactDecimal;
+use parquet::basic::{Compression, ZstdLevel};
 use parquet::column::writer::{ColumnWriter, ColumnWriterImpl};
 use parquet::data_type::{ByteArray, DataType, FixedLenByteArray};
 use parquet::errors::ParquetError;
+use parquet::file::properties::{EnabledStatistics, WriterProperties};
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::parser::parse_message_type;
 use rust_decimal::Decimal;
 use tokio_postgres::types::{FromSql, Type};
 use tokio_postgres::{Column, Row};
@@ -252,5 +260,68 @@ impl ColumnType {
             Self::Instant => "timestamp with time zone".to_owned(),
             Self::Decimal(scale) => format!("decimal(38,{scale})"),
         }
+    }
+}
+
+/// Number of rows after which a row group is written.
+const ROW_GROUP_ROWS: usize = 200_000;
+
+#[derive(Debug)]
+pub(crate) struct ParquetWriter<W: Write + Send> {
+    writer: SerializedFileWriter<W>,
+    columns: Vec<ParquetColumn>,
+    rows: u64,
+}
+
+impl<W: Write + Send> ParquetWriter<W> {
+    /// Creates the writer of an empty file.
+    pub(crate) fn new(file: W, columns: Vec<ParquetColumn>) -> Result<Self, ParquetError> {
+        let declared: String =
+            columns.iter().map(|column| column.kind.parquet_declaration(&column.name)).collect();
+        let schema = parse_message_type(&format!("message row {{ {declared} }}"))?;
+        let properties = WriterProperties::builder()
+            .set_compression(Compression::ZSTD(ZstdLevel::try_new(1)?))
+            .set_statistics_enabled(EnabledStatistics::Chunk)
+            .set_max_row_group_row_count(None)
+            .build();
+        let writer = SerializedFileWriter::new(file, Arc::new(schema), Arc::new(properties))?;
+        Ok(Self { writer, columns, rows: 0 })
+    }
+
+    /// Returns the buffered columns. For each row, the caller appends one value to every column.
+    pub(crate) fn columns(&mut self) -> &mut [ParquetColumn] {
+        &mut self.columns
+    }
+
+    /// Writes a row group if enough rows are buffered.
+    pub(crate) fn flush_full_group(&mut self) -> Result<(), ParquetError> {
+        if self.columns.first().is_some_and(|column| column.rows() >= ROW_GROUP_ROWS) {
+            return self.flush_group();
+        }
+        Ok(())
+    }
+
+    fn flush_group(&mut self) -> Result<(), ParquetError> {
+        let rows = self.columns.first().map_or(0, ParquetColumn::rows);
+        if rows == 0 {
+            return Ok(());
+        }
+        let mut group = self.writer.next_row_group()?;
+        for column in &mut self.columns {
+            let mut writer = group
+                .next_column()?
+                .ok_or_else(|| ParquetError::General(format!("the file has no column {}", column.name)))?;
+            column.write(writer.untyped())?;
+            writer.close()?;
+        }
+        group.close()?;
+        self.rows += rows as u64;
+        Ok(())
+    }
+
+    /// Writes the remaining rows and the footer. Returns the output and the number of rows.
+    pub(crate) fn finish(mut self) -> Result<(W, u64), ParquetError> {
+        self.flush_group()?;
+        Ok((self.writer.into_inner()?, self.rows))
     }
 }

@@ -4,8 +4,6 @@
 //! was killed therefore leaves nothing that a reader sees.
 
 mod column;
-mod parquet_writer;
-mod retention;
 mod tables;
 mod uploads;
 
@@ -16,9 +14,8 @@ use std::time::Duration;
 use anyhow::{Context, bail, ensure};
 use chrono::Utc;
 use clap::Args;
-pub(crate) use column::{ColumnType, ParquetColumn};
+pub(crate) use column::{ColumnType, ParquetColumn, ParquetWriter};
 use market::row::JsonColumn;
-pub(crate) use parquet_writer::ParquetWriter;
 use serde::Serialize;
 use store::FromRow;
 use store::analysts::analyst_schema;
@@ -28,10 +25,9 @@ use store::published_files::{
     FileStore, LatestVersion, PublishedSource, PublishedVersion, UnpublishedSecurities,
 };
 use store::versions::VersionName;
-use telemetry::Shutdown;
 use telemetry::command_line::parse_duration;
-use telemetry::counted;
 use telemetry::report::Report;
+use telemetry::{Shutdown, counted};
 use tokio_postgres::Client;
 
 use crate::settings::{DatabaseArgs, LIVE_FACTS};
@@ -187,7 +183,7 @@ async fn publish_served(
     }
     client.batch_execute("select").await?;
     let (removed_versions, removed_files) = match args.keep {
-        Some(keep) => retention::remove_old_versions(store, keep).await?,
+        Some(keep) => uploads::remove_old_versions(store, keep).await?,
         None => (0, 0),
     };
     let files = || version.tables.iter().flat_map(|table| &table.files);

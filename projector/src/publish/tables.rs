@@ -8,10 +8,10 @@ use std::pin::pin;
 
 use anyhow::{Context, bail};
 use bytes::Bytes;
-use codec::bars::PackedBars;
 use futures::TryStreamExt;
 use market::bars::{Bars, MISSING};
 use parquet::data_type::ByteArray;
+use store::facts::read_packed_bars;
 use store::published_files::{PublishedColumn, PublishedFile, PublishedTable};
 use tokio::task::block_in_place;
 use tokio_postgres::types::ToSql;
@@ -19,7 +19,7 @@ use tokio_postgres::{Client, Row, Statement};
 
 use super::column::{ColumnType, ParquetColumn, unscalable};
 use super::uploads::{FORMAT, ParquetFile, Uploads};
-use crate::write::table::digest_index;
+use crate::write::digest_index;
 
 /// Decimal places of published prices. A price has at most ten.
 const PRICE_SCALE: u32 = 12;
@@ -246,14 +246,7 @@ fn price_columns() -> Vec<ParquetColumn> {
 /// Appends the bars of one security in one year.
 fn add_bars(file: &mut ParquetFile, row: &Row, year: i32) -> anyhow::Result<()> {
     let symbol: &str = row.try_get("symbol")?;
-    let packed = PackedBars {
-        days: row.try_get("days")?,
-        close: row.try_get("close")?,
-        range: row.try_get("range")?,
-        volume: row.try_get("volume")?,
-        extra: row.try_get("extra")?,
-        versions: Vec::new(),
-    };
+    let packed = read_packed_bars(row)?;
     let bars = packed.unpack().with_context(|| format!("cannot unpack the prices of {symbol} in {year}"))?;
     let factor = decimal_factor(&bars, symbol)?;
     let [symbols, days, open, high, low, close, vwap, volume, trade_count] = file.columns() else {

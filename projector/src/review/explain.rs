@@ -25,9 +25,8 @@ use telemetry::report::{Report, ReportTable};
 use telemetry::table::output_width;
 use tokio_postgres::{Client, Transaction};
 
-use crate::generation::{Generation, begin_snapshot, load_generation_row};
-use crate::generation::{KnownAt, find_version};
-use crate::review::security::{SecurityContext, find_symbol};
+use crate::generation::{Generation, KnownAt, begin_snapshot, find_version, load_generation_row};
+use crate::review::{SecurityContext, find_symbol};
 
 const ACTIVE: &str = "select generation from active";
 const LAST_CHANGES: &str = include_str!("../../queries/run_changes_last.sql");

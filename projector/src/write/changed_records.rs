@@ -7,7 +7,7 @@ use market::row::{DividendRow, DividendState, SplitRow};
 use store::FromRow;
 use tokio_postgres::{Error, Row};
 
-use crate::write::table::DIVIDENDS;
+use crate::write::DIVIDENDS;
 
 /// Changes of the transaction.
 #[derive(Debug, Default)]

@@ -25,7 +25,7 @@ use tokio_postgres::types::Type;
 
 use crate::error::DeriveError;
 use crate::write::fingerprints::{DerivedHashes, HASHER, PublishedFingerprints};
-use crate::write::table::{DIVIDENDS, JOURNALED_VALUES, PAST_DIVIDENDS, ReadTable, TABLES};
+use crate::write::{DIVIDENDS, JOURNALED_VALUES, PAST_DIVIDENDS, ReadTable, TABLES};
 
 /// Encoded rows of one security, ready to be written to the read tables.
 pub(crate) struct EncodedSecurity {
@@ -220,7 +220,7 @@ impl EncodedSecurity {
         published.keys().chain(derived.keys()).filter(differs).min().copied()
     }
 
-    /// Digests in the order of [`digest_index`](crate::write::table::digest_index).
+    /// Digests in the order of [`digest_index`](crate::write::digest_index).
     pub(crate) fn digests(&self) -> Vec<i64> {
         self.tables.iter().map(|rows| rows.digest).chain(self.values).chain(self.past_dividends).collect()
     }

@@ -10,7 +10,7 @@ use tokio_postgres::GenericClient;
 use tokio_postgres::types::ToSql;
 
 use crate::error::DeriveError;
-use crate::write::table::{DIVIDENDS, digest_index};
+use crate::write::{DIVIDENDS, digest_index};
 
 const DIGESTS: &str = include_str!("../../queries/digests.sql");
 const YEARS: &str = include_str!("../../queries/prices_digests.sql");

@@ -16,7 +16,7 @@ use tokio_postgres::Transaction;
 use tokio_postgres::types::ToSql;
 
 use crate::write::changed_records::ChangedRecords;
-use crate::write::table::{
+use crate::write::{
     DIVIDENDS, EVENTS, FACTORS, JOURNALED_VALUES, PreparedStatements, ReadTable, ReplacedRows, SPLITS,
     STATUSES, TABLES,
 };
@@ -40,7 +40,7 @@ const VERSION: &str = include_str!("../../queries/versions_insert.sql");
 const PROGRAM: &str = env!("CARGO_PKG_VERSION");
 
 /// Names of the journaled read tables. Apart from tables, the derived values in
-/// [`crate::write::table::JOURNALED_VALUES`] are journaled too.
+/// [`crate::write::JOURNALED_VALUES`] are journaled too.
 pub(crate) const JOURNALED_TABLES: [&str; 3] = [DIVIDENDS, SPLITS, FACTORS];
 /// Names of the tables that have one journal entry per changed row. Other journaled tables have one entry per security.
 const COMPARED_TABLES: [&str; 2] = [DIVIDENDS, SPLITS];

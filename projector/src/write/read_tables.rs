@@ -18,10 +18,10 @@ use tokio_postgres::types::{ToSql, Type};
 use crate::error::DeriveError;
 use crate::write::encoded_security::{EncodedSecurity, NOTHING};
 use crate::write::fingerprints::{PublishedFingerprints, have_rows};
-use crate::write::journal::Journal;
-use crate::write::journal::RenamedSymbols;
-use crate::write::table::PreparedStatements;
-use crate::write::table::{JOURNALED_VALUES, ReadTable, ReplacedRows, STATUSES, TABLES, digest_index};
+use crate::write::journal::{Journal, RenamedSymbols};
+use crate::write::{
+    JOURNALED_VALUES, PreparedStatements, ReadTable, ReplacedRows, STATUSES, TABLES, digest_index,
+};
 
 const DELETE_PRICES: &str = include_str!("../../queries/prices_delete.sql");
 const DELETE_YEARS: &str = include_str!("../../queries/prices_delete_years.sql");

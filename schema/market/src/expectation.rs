@@ -45,33 +45,30 @@ text_enum! {
 impl Expectation {
     /// Limit without a setting.
     pub fn default_limit(self) -> Decimal {
-        Decimal::from(match self {
-            Self::Coverage => 90,
-            Self::Rows | Self::Repeated => 50,
-            Self::Replaced => 20,
-            Self::Move | Self::Forward => 10,
-            Self::Rejected => 5,
-            Self::Session | Self::Changed | Self::Status => 1,
-            Self::Factor | Self::Rewritten | Self::Behind => 0,
-        })
+        Decimal::from(self.definition().0)
     }
 
     /// Meaning of the measured value.
     pub fn meaning(self) -> &'static str {
+        self.definition().1
+    }
+
+    /// Limit without a setting, and the meaning of the measured value.
+    fn definition(self) -> (u8, &'static str) {
         match self {
-            Self::Coverage => "% of the securities or rows of earlier files of this name",
-            Self::Rows => "% of the usual rows of files of this name",
-            Self::Session => "sessions since the last file of this name",
-            Self::Changed => "% of the values from before the newest ten sessions change",
-            Self::Factor => "securities with values multiplied by one factor",
-            Self::Rewritten => "securities with most of their earlier values changed",
-            Self::Move => "% median change of the newest closes",
-            Self::Repeated => "% of the securities repeat the session before",
-            Self::Status => "% of the securities become lapsed, suspended or unknown",
-            Self::Forward => "% median change of the changed forward dividends",
-            Self::Rejected => "% of the rows are rejected or quarantined",
-            Self::Replaced => "rows of other sources are no longer used",
-            Self::Behind => "securities wait for an earlier held load",
+            Self::Coverage => (90, "% of the securities or rows of earlier files of this name"),
+            Self::Rows => (50, "% of the usual rows of files of this name"),
+            Self::Session => (1, "sessions since the last file of this name"),
+            Self::Changed => (1, "% of the values from before the newest ten sessions change"),
+            Self::Factor => (0, "securities with values multiplied by one factor"),
+            Self::Rewritten => (0, "securities with most of their earlier values changed"),
+            Self::Move => (10, "% median change of the newest closes"),
+            Self::Repeated => (50, "% of the securities repeat the session before"),
+            Self::Status => (1, "% of the securities become lapsed, suspended or unknown"),
+            Self::Forward => (10, "% median change of the changed forward dividends"),
+            Self::Rejected => (5, "% of the rows are rejected or quarantined"),
+            Self::Replaced => (20, "rows of other sources are no longer used"),
+            Self::Behind => (0, "securities wait for an earlier held load"),
         }
     }
 

@@ -125,15 +125,6 @@ pub async fn copy_encoded(
     Ok(sink.as_mut().finish().await?)
 }
 
-/// Encodes and writes rows of one type.
-pub async fn copy_rows<'a, T: TableRow + 'a>(
-    transaction: &Transaction<'_>,
-    statement: &str,
-    rows: impl IntoIterator<Item = &'a T>,
-) -> Result<u64, DbError> {
-    copy_values(transaction, statement, T::types(), rows.into_iter().map(TableRow::values)).await
-}
-
 /// Encodes rows and writes them with the COPY statement of their type.
 pub async fn copy_into<'a, T: CopyRow + 'a>(
     transaction: &Transaction<'_>,

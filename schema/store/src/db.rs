@@ -8,7 +8,7 @@ use tokio_postgres::{Client, Config, GenericClient};
 
 use crate::analysts;
 use crate::ids::GenerationId;
-use crate::market_settings::MarketSettings;
+use crate::versions::MarketSettings;
 
 pub use crate::connect::{connect, watch_server};
 pub use crate::error::{DbError, error_chain, is_disk_full};

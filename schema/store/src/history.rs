@@ -42,10 +42,7 @@ pub async fn fetch_facts(
     client: &impl GenericClient,
     symbols: &[&str],
 ) -> Result<FactsBySymbol, tokio_postgres::Error> {
-    let parameters: [&(dyn ToSql + Sync); 1] = [&symbols];
-    let (records, bars) =
-        futures::try_join!(client.query(RECORDS, &parameters), client.query(BARS, &parameters))?;
-    by_symbol(symbols, &records, &bars)
+    fetch(client, symbols, BARS, &[&symbols]).await
 }
 
 /// Fetches the facts of some symbols, with the bars from `first_year` on.
@@ -57,10 +54,7 @@ pub async fn fetch_facts_since(
     symbols: &[&str],
     first_year: i32,
 ) -> Result<FactsBySymbol, tokio_postgres::Error> {
-    let parameters: [&(dyn ToSql + Sync); 2] = [&symbols, &first_year];
-    let (records, bars) =
-        futures::try_join!(client.query(RECORDS, &parameters[..1]), client.query(BARS_SINCE, &parameters))?;
-    by_symbol(symbols, &records, &bars)
+    fetch(client, symbols, BARS_SINCE, &[&symbols, &first_year]).await
 }
 
 /// Fetches the facts of some symbols. For the years in `closes`, only the closes are fetched if the stored bars still
@@ -73,29 +67,26 @@ pub async fn fetch_facts_to_derive(
     symbols: &[&str],
     closes: &[ServedYear<'_>],
 ) -> Result<FactsBySymbol, tokio_postgres::Error> {
-    let of: Vec<&str> = closes.iter().map(|(symbol, ..)| *symbol).collect();
-    let years: Vec<i32> = closes.iter().map(|(_, year, _)| *year).collect();
-    let digests: Vec<i64> = closes.iter().map(|(.., digest)| *digest).collect();
-    let parameters: [&(dyn ToSql + Sync); 4] = [&symbols, &of, &years, &digests];
-    let (records, bars) = futures::try_join!(
-        client.query(RECORDS, &parameters[..1]),
-        client.query(BARS_TO_DERIVE, &parameters)
-    )?;
-    by_symbol(symbols, &records, &bars)
+    let (of, years, digests): (Vec<&str>, Vec<i32>, Vec<i64>) = closes.iter().copied().collect();
+    fetch(client, symbols, BARS_TO_DERIVE, &[&symbols, &of, &years, &digests]).await
 }
 
-fn by_symbol(
+/// Fetches records, and bars with the query `bars`. Its first parameter is the list of symbols.
+async fn fetch(
+    client: &impl GenericClient,
     symbols: &[&str],
-    records: &[Row],
-    bars: &[Row],
+    bars: &str,
+    parameters: &[&(dyn ToSql + Sync)],
 ) -> Result<FactsBySymbol, tokio_postgres::Error> {
+    let (records, bars) =
+        futures::try_join!(client.query(RECORDS, &parameters[..1]), client.query(bars, parameters))?;
     let mut facts: BTreeMap<&str, SymbolFacts> =
         symbols.iter().map(|symbol| (*symbol, SymbolFacts::default())).collect();
-    for row in records {
+    for row in &records {
         let of_symbol = facts.entry(row.try_get("symbol")?).or_default();
         of_symbol.put_records(row.try_get("kind")?, row.try_get("source")?, row.try_get("packed")?);
     }
-    for row in bars {
+    for row in &bars {
         let of_symbol = facts.entry(row.try_get("symbol")?).or_default();
         // `put_year` fails only for several years that are packed together. Here each year is packed separately.
         let _ = of_symbol.put_year(

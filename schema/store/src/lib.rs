@@ -10,7 +10,6 @@ mod error;
 pub mod facts;
 pub mod history;
 pub mod ids;
-pub mod market_settings;
 pub mod past_facts;
 pub mod published_files;
 pub mod rows;

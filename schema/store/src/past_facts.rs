@@ -2,7 +2,6 @@
 //!
 //! The tables have every observation: the current facts, and the observations that do not count now.
 
-mod rates;
 mod stored_rows;
 #[cfg(test)]
 mod tests;
@@ -29,8 +28,8 @@ use crate::symbol_facts::{PackedColumns, SymbolFacts};
 use crate::view::{BatchId, BatchOwners, LoggedBatch, RunStates, View};
 
 pub use crate::view::{BatchIndex, EmptyBatchIndex};
-use rates::{currencies_of, pairs_of};
-use stored_rows::{FeedYear, StoredRecords, StoredYear};
+pub use stored_rows::RecordsKey;
+use stored_rows::{FeedYear, StoredRecords, StoredYear, currencies_of, pairs_of};
 
 const FACTS: &str = include_str!("../queries/past/facts.sql");
 const ROWS: &str = include_str!("../queries/past/rows.sql");
@@ -38,8 +37,6 @@ const RATES: &str = include_str!("../queries/past/rates.sql");
 const STATES: &str = include_str!("../queries/past/states.sql");
 const BATCHES: &str = include_str!("../queries/past/batches.sql");
 
-/// Symbol, kind and source of a row of packed records.
-pub type RecordsKey = (String, Kind, String);
 /// Symbol, source and calendar year of a row of packed bars.
 pub type BarsKey = (String, String, i32);
 
@@ -174,12 +171,10 @@ impl FactHistory {
         records: &[RecordsKey],
         years: &[BarsKey],
     ) -> Result<Self, FactsError> {
-        let symbols: Vec<&str> = records.iter().map(|(symbol, ..)| symbol.as_str()).collect();
-        let kinds: Vec<&str> = records.iter().map(|(_, kind, _)| kind.as_str()).collect();
-        let sources: Vec<&str> = records.iter().map(|(.., source)| source.as_str()).collect();
-        let bar_symbols: Vec<&str> = years.iter().map(|(symbol, ..)| symbol.as_str()).collect();
-        let bar_sources: Vec<&str> = years.iter().map(|(_, source, _)| source.as_str()).collect();
-        let numbers: Vec<i32> = years.iter().map(|(.., year)| *year).collect();
+        let (symbols, kinds, sources): (Vec<&str>, Vec<&str>, Vec<&str>) =
+            records.iter().map(|key| (&*key.symbol, key.kind.as_str(), &*key.source)).collect();
+        let (bar_symbols, bar_sources, numbers): (Vec<&str>, Vec<&str>, Vec<i32>) =
+            years.iter().map(|(symbol, source, year)| (&**symbol, &**source, *year)).collect();
         let keys: [&(dyn ToSql + Sync); 6] =
             [&symbols, &kinds, &sources, &bar_symbols, &bar_sources, &numbers];
         let [rows, batches] = [ROWS, BATCHES].map(|text| Self::statement(text, fact_set));
@@ -223,7 +218,7 @@ impl FactHistory {
             Default::default();
         let mut rates: Vec<Observation<FxRate>> = Vec::new();
         let rows = self.rows_at(view)?;
-        for ((symbol, kind, source), packed) in rows.records {
+        for (RecordsKey { symbol, kind, source }, packed) in rows.records {
             let Some(packed) = packed else { continue };
             let failed = |source| FactsError::Packed { symbol: symbol.clone(), source };
             if kind == Kind::Fx {
@@ -262,8 +257,8 @@ impl FactHistory {
         let known = |batch: &BatchId| self.owners.is_visible(batch, &self.states, view);
         let mut rows = ViewRows::default();
         for (key, stored) in &self.records {
-            let failed = |source| FactsError::Packed { symbol: key.0.clone(), source };
-            rows.records.insert(key.clone(), stored.at(&key.0, key.1, known).map_err(failed)?);
+            let failed = |source| FactsError::Packed { symbol: key.symbol.clone(), source };
+            rows.records.insert(key.clone(), stored.at(&key.symbol, key.kind, known).map_err(failed)?);
         }
         for (key, stored) in &self.bars {
             rows.years.insert(key.clone(), stored.at(known).map_err(damaged_bars(&key.0))?);
@@ -285,8 +280,8 @@ impl FactHistory {
         key: RecordsKey,
         observations: Vec<RawObservation>,
     ) -> Result<(), FactsError> {
-        let packed = RecordSet::new(key.1, observations).pack();
-        let packed = packed.map_err(|source| FactsError::Packed { symbol: key.0.clone(), source })?;
+        let packed = RecordSet::new(key.kind, observations).pack();
+        let packed = packed.map_err(|source| FactsError::Packed { symbol: key.symbol.clone(), source })?;
         self.records.entry(key).or_default().superseded.push(packed);
         Ok(())
     }
@@ -346,7 +341,8 @@ impl FactHistory {
     }
 
     fn read_records(&mut self, row: &Row) -> Result<(), FactsError> {
-        let key = (row.try_get("symbol")?, row.try_get("kind")?, row.try_get("source")?);
+        let (symbol, kind, source) = (row.try_get("symbol")?, row.try_get("kind")?, row.try_get("source")?);
+        let key = RecordsKey { symbol, kind, source };
         let records = self.records.entry(key).or_default();
         match row.try_get("part")? {
             "records" => records.current = Some(row.try_get("packed")?),
@@ -379,7 +375,7 @@ impl FactHistory {
     /// Ids of the record batches of all loaded facts.
     fn batches(&self) -> Result<BTreeSet<BatchId>, FactsError> {
         let mut batches = BTreeSet::new();
-        for ((symbol, ..), stored) in &self.records {
+        for (RecordsKey { symbol, .. }, stored) in &self.records {
             for packed in stored.parts() {
                 let of_part = records::batches(packed);
                 batches

@@ -15,7 +15,7 @@ pub const LISTINGS: &str = include_str!("../queries/listings.sql");
 const NOTE: &str = include_str!("../queries/record_ids_insert.sql");
 
 copy_row! {
-    /// Row of table `records`.
+    /// Row of table `records`. Table `superseded_records` has the same columns.
     pub struct RecordsRow<'a> in "records" {
         /// Symbol of the records; empty for records of the whole market.
         symbol: &'a str,
@@ -24,20 +24,6 @@ copy_row! {
         /// Feed of the records.
         source: &'a str,
         /// Packed set of the observations.
-        packed: &'a [u8],
-    }
-}
-
-copy_row! {
-    /// Row of table `superseded_records`.
-    pub struct SupersededRecordsRow<'a> in "superseded_records" {
-        /// Symbol of the records; empty for records of the whole market.
-        symbol: &'a str,
-        /// Kind of the records.
-        kind: Kind,
-        /// Feed of the records.
-        source: &'a str,
-        /// Packed set of the superseded observations.
         packed: &'a [u8],
     }
 }

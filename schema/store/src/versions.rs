@@ -1,16 +1,19 @@
-//! Data versions that are or were served, each with the inputs of its derivation.
+//! Data versions that are or were served, each with the inputs of its derivation, such as the market settings.
 
 use std::fmt;
 use std::str::FromStr;
 
 use chrono::{DateTime, NaiveDate, Utc};
+use clap::Args;
 use market::history::SourcePolicy;
+use market::metrics::currency::Currency;
 use market::metrics::{METHOD_VERSION, Rules};
 use market::row::JsonColumn;
+use serde::{Deserialize, Serialize};
 use tokio_postgres::{Error, Row};
 
+use crate::FromRow;
 use crate::ids::{GenerationId, JournalPosition};
-use crate::market_settings::MarketSettings;
 
 /// Selects the data version that is served now. Needs the same search path as [`NAMED_VERSION`].
 pub const CURRENT_VERSION: &str = include_str!("../queries/past/current_version.sql");
@@ -60,6 +63,32 @@ impl fmt::Display for VersionName {
         write!(f, "g{}.{}", self.generation, self.sequence)?;
         self.position.map_or(Ok(()), |position| write!(f, ".{position}"))
     }
+}
+
+crate::sql_row! {
+    /// Settings of a generation for figures that compare securities. They are chosen when the generation is created.
+    #[derive(Debug, Clone, PartialEq, Eq, Args, Serialize, Deserialize)]
+    pub struct MarketSettings {
+        /// Symbol of the benchmark security. The metric beta compares month-end returns with those of this security
+        #[arg(long, value_name = "SYMBOL", env = "BENCHMARK_SYMBOL", default_value = "SPY")]
+        pub benchmark: String,
+        /// Reporting currency, an ISO 4217 code. Sector sums and screeners convert market capitalisations to it
+        #[arg(long, value_name = "CURRENCY", env = "REPORTING_CURRENCY", default_value = "USD", value_parser = parse_currency)]
+        #[serde(default = "us_dollar")]
+        pub reporting_currency: String,
+    }
+}
+
+fn parse_currency(text: &str) -> Result<String, String> {
+    let known = Currency::parse(text).filter(|currency| currency.minor.is_none());
+    known
+        .map(|currency| currency.code)
+        .ok_or_else(|| "is not an ISO 4217 currency code such as USD".to_owned())
+}
+
+/// Reporting currency of a backup from before it could be chosen.
+fn us_dollar() -> String {
+    "USD".to_owned()
 }
 
 /// Data version that is or was served, with the inputs of its derivation.

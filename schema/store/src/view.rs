@@ -5,8 +5,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use market::event::Kind;
-use market::event::RunVisibility;
+use market::event::{Kind, RunVisibility};
 use tokio_postgres::{GenericClient, Row};
 
 const CHANGES: &str = "select run, sequence, state from run_changes order by run, sequence";

@@ -25,7 +25,7 @@ impl ShareCount<'_> {
     /// Adds shares on the share basis of a day. This day is not before the day of an earlier call.
     fn add(&mut self, basis: NaiveDate, quantity: Decimal) {
         match self.sums.last_mut() {
-            Some((last, sum)) if self.splits.share_ratio_between(*last, basis).is_one() => *sum += quantity,
+            Some((last, sum)) if self.splits.ratio_to_basis(*last, basis).is_one() => *sum += quantity,
             _ => self.sums.push((basis, quantity)),
         }
     }

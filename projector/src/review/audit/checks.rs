@@ -2,6 +2,9 @@
 //!
 //! Audit checks of days and statuses: missing sessions (trading days) in the last year, and dividend statuses that changed
 //! in the last month. A session is missing if the security has prices before and after it, but none on it.
+//!
+//! Checks of the sources: agreement of adjusted closes with the computed price factors (R40), and rows that no figure uses,
+//! because a row of another source is used instead (R32).
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,10 +14,11 @@ use anyhow::Context;
 use chrono::{Datelike, Months};
 use codec::bars::unpack_days;
 use market::day::{date_of, day_number};
+use market::event::Kind;
 use market::identity::Identity;
 use market::metrics;
-use market::metrics::Rules;
 use market::metrics::dividends::status::{IRREGULAR_DAYS, MONTHLY_LEAST_DAYS};
+use market::metrics::{DerivationContext, FactorAgreement, Rules};
 use market::row::{DividendState, JsonColumn};
 use rust_decimal::Decimal;
 use rust_decimal::prelude::ToPrimitive;
@@ -23,7 +27,8 @@ use store::sql_row;
 use tokio_postgres::Transaction;
 use tokio_postgres::types::ToSql;
 
-use crate::review::security::{AuditContext, visit_histories};
+use crate::derive::MarketContext;
+use crate::review::{load_identities, visit_histories};
 
 const CANDIDATES: &str = include_str!("../../../queries/audit/status_candidates.sql");
 const DAYS: &str = include_str!("../../../queries/audit/days.sql");
@@ -60,7 +65,7 @@ type TradingDays = BTreeMap<String, BTreeMap<String, BTreeSet<i32>>>;
 /// Finds securities with missing sessions. Securities with the most missing sessions come first.
 pub(super) async fn find_session_gaps(
     transaction: &Transaction<'_>,
-    market: &AuditContext,
+    market: &MarketContext,
 ) -> anyhow::Result<AuditFinding> {
     let start = market.as_of.checked_sub_months(Months::new(12)).unwrap_or(market.as_of);
     let year = day_number(start)..=day_number(market.as_of);
@@ -120,10 +125,10 @@ pub(crate) fn sessions(securities: &BTreeMap<String, BTreeSet<i32>>) -> BTreeSet
 /// selects candidates. The earlier status of each candidate is then derived from the facts.
 pub(super) async fn find_changed_statuses(
     transaction: &Transaction<'_>,
-    market: &AuditContext,
+    market: &MarketContext,
 ) -> anyhow::Result<AuditFinding> {
     let before = market.as_of.checked_sub_months(Months::new(1)).unwrap_or(market.as_of);
-    let then = market.derivation(before);
+    let then = DerivationContext { as_of: before, ..market.derivation_context() };
     let (mut candidates, mut statuses) = (Vec::new(), Vec::new());
     let [any, yearly, irregular] = lapse_days(&market.rules)?;
     let values: [&(dyn ToSql + Sync); 4] = [&before, &any, &yearly, &irregular];
@@ -158,6 +163,88 @@ fn lapse_days(rules: &Rules) -> anyhow::Result<[i32; 3]> {
         (rules.status.lapse_periods * Decimal::from(365)).ceil().to_i64().context("lapse_periods")?;
     let any = yearly.max(IRREGULAR_DAYS).max(MONTHLY_LEAST_DAYS);
     Ok([i32::try_from(any)?, i32::try_from(yearly)?, i32::try_from(IRREGULAR_DAYS)?])
+}
+
+const WITH_EVIDENCE: &str = include_str!("../../../queries/audit/evidence_identities.sql");
+const CONTESTED: &str = include_str!("../../../queries/audit/contested_identities.sql");
+
+/// Agreement between the adjusted closes of one source and the price factors that the rules compute.
+#[derive(Debug, Serialize)]
+pub(crate) struct SourceAgreement {
+    pub source: String,
+    /// Number of compared ex-dates. On each of them, the adjusted closes imply a dividend factor, or the rules compute
+    /// one, or both.
+    pub ex_dates: u64,
+    pub agreeing: u64,
+}
+
+pub(crate) async fn count_agreements(
+    transaction: &Transaction<'_>,
+    market: &MarketContext,
+) -> anyhow::Result<Vec<SourceAgreement>> {
+    let context = market.derivation_context();
+    let identities = load_identities(transaction, WITH_EVIDENCE).await?;
+    let mut by_source: BTreeMap<String, FactorAgreement> = BTreeMap::new();
+    let measure = |history: &_| Ok(metrics::factor_agreement(history, &context));
+    visit_histories(transaction, &identities, measure, |_, agreements| {
+        for (source, counted) in agreements {
+            let sum = by_source.entry(source).or_default();
+            sum.ex_dates += counted.ex_dates;
+            sum.agreeing += counted.agreeing;
+        }
+    })
+    .await?;
+    let agreement =
+        |(source, FactorAgreement { ex_dates, agreeing })| SourceAgreement { source, ex_dates, agreeing };
+    Ok(by_source.into_iter().map(agreement).collect())
+}
+
+/// Rows of one kind and source that no figure uses, because rows of another source are used instead.
+#[derive(Debug, Serialize)]
+pub(crate) struct CoveredSource {
+    pub kind: Kind,
+    /// Source of the covered rows.
+    pub source: String,
+    /// Source of the rows that are used instead.
+    pub by: String,
+    /// Number of covered rows. Each price session counts as one row.
+    pub rows: u64,
+    pub securities: u64,
+    /// Securities with the most covered rows, at most ten.
+    pub first: Vec<CoveredSecurity>,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct CoveredSecurity {
+    pub symbol: String,
+    pub rows: u64,
+}
+
+pub(super) async fn count_covered(
+    transaction: &Transaction<'_>,
+    market: &MarketContext,
+) -> anyhow::Result<Vec<CoveredSource>> {
+    let context = market.derivation_context();
+    let identities = load_identities(transaction, CONTESTED).await?;
+    let mut found: BTreeMap<(Kind, String, String), Vec<CoveredSecurity>> = BTreeMap::new();
+    let measure = |history: &_| Ok(metrics::covered_rows(history, &context));
+    visit_histories(transaction, &identities, measure, |history, covered| {
+        for ((kind, source, by), rows) in covered.counts() {
+            let security = CoveredSecurity { symbol: history.symbol.to_string(), rows };
+            found.entry((kind, source.to_owned(), by.to_owned())).or_default().push(security);
+        }
+    })
+    .await?;
+    let mut covered = Vec::new();
+    for ((kind, source, by), mut first) in found {
+        let (rows, securities) = (first.iter().map(|security| security.rows).sum(), first.len() as u64);
+        // A stable sort keeps securities with equally many rows in the order of their symbols.
+        first.sort_by_key(|security| Reverse(security.rows));
+        first.truncate(MAX_EXAMPLES);
+        covered.push(CoveredSource { kind, source, by, rows, securities, first });
+    }
+    covered.sort_by_key(|source| Reverse(source.rows));
+    Ok(covered)
 }
 
 #[cfg(test)]

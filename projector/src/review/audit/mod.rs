@@ -3,7 +3,6 @@
 //! An audit writes nothing. A finding is a possible problem of the data, with advice for the operator.
 
 mod checks;
-mod sources;
 
 use std::path::PathBuf;
 
@@ -21,11 +20,10 @@ use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Transaction};
 
 use crate::generation::{Generation, begin_snapshot};
-use crate::review::security::AuditContext;
-use sources::{CoveredSecurity, CoveredSource, count_covered};
+use crate::review::load_market;
+use checks::{CoveredSecurity, CoveredSource, count_covered};
 
-pub(crate) use checks::{AuditFinding, FindingExample, sessions, span};
-pub(crate) use sources::{SourceAgreement, count_agreements};
+pub(crate) use checks::{AuditFinding, FindingExample, SourceAgreement, count_agreements, sessions, span};
 
 /// Options of `projector audit`. The daily checks run if neither `--since` nor `--quality` requests another report.
 #[derive(Debug, Clone, Args)]
@@ -168,7 +166,7 @@ const QUERIES: [(&str, &str); 9] = queries![
 pub(crate) async fn audit_served(client: &mut Client) -> anyhow::Result<AuditReport> {
     let transaction = begin_snapshot(client).await?;
     let generation = Generation::load_served(&transaction).await?;
-    let (market, row) = AuditContext::load(&transaction, &generation).await?;
+    let (market, row) = load_market(&transaction, &generation).await?;
     let market = market.context("cannot audit: nothing is derived yet; load prices first")?;
     let checks: Vec<SqlCheck> = serde_json::from_str(CHECKS).context("cannot read the checks")?;
     let mut findings = Vec::new();

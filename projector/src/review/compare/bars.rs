@@ -5,8 +5,7 @@ use market::bars::{Bar, Bars, MISSING};
 use market::day::date_of;
 use rust_decimal::Decimal;
 
-use super::row_difference::CellValue;
-use super::row_difference::{ChangeKind, ColumnDifference, RowDifference};
+use super::row_difference::{CellValue, ChangeKind, ColumnDifference, RowDifference};
 use super::rows::PRICES;
 
 /// Field of a bar: its name, the function that reads it, and a flag. The flag is `true` if the field is a price, which

@@ -7,8 +7,7 @@ use market::decimal::{ExactDecimal, PLACES_PERCENT, round};
 use rust_decimal::Decimal;
 use serde::Serialize;
 
-use super::row_difference::CellValue;
-use super::row_difference::{ChangeKind, ColumnDifference, RowDifference};
+use super::row_difference::{CellValue, ChangeKind, ColumnDifference, RowDifference};
 
 /// Topics, the most important first: the compared columns of table `metrics`, and the upper bounds of the ranges of sizes
 /// in thousandths of the topic's unit (years, percentage points or percent).

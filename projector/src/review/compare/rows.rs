@@ -8,8 +8,7 @@ use market::row::TableRow;
 use tokio_postgres::Row;
 use tokio_postgres::types::{IsNull, Type};
 
-use super::row_difference::{CellValue, EncodedCell};
-use super::row_difference::{ChangeKind, ColumnDifference, RowDifference};
+use super::row_difference::{CellValue, ChangeKind, ColumnDifference, EncodedCell, RowDifference};
 
 /// Compared read table and its key. An owner of rows is a security, fund or sector.
 #[derive(Debug, Clone, Copy)]

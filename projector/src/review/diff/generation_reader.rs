@@ -21,9 +21,9 @@ use tokio_postgres::{Client, Error, NoTls, Row, Statement};
 
 use crate::generation::{Generation, load_generation_row};
 use crate::review::compare::{ComparedTable, PRICES, SECTORS, TABLES};
-use crate::review::security::find_symbol;
+use crate::review::find_symbol;
 use crate::settings::{DatabaseArgs, LIVE_FACTS};
-use crate::write::table::digest_index;
+use crate::write::digest_index;
 
 const BEGIN: &str = include_str!("../../../queries/diff_begin.sql");
 const EXPORT: &str = "select pg_export_snapshot()";

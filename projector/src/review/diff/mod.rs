@@ -23,10 +23,9 @@ use tokio_postgres::types::ToSql;
 
 use crate::progress::ProgressReport;
 use crate::review::compare::{
-    ComparedTable, DiffAccumulator, DifferenceFile, Differences, HOLDINGS, PRICES, RowComparison, SECTORS,
-    SYMBOLS, TABLES, TableDiff, each_pair,
+    ComparedTable, DiffAccumulator, DifferenceFile, Differences, HOLDINGS, HTML_ROWS, PRICES, PageFile,
+    RowComparison, SECTORS, SYMBOLS, TABLES, TableDiff, each_pair,
 };
-use crate::review::compare::{HTML_ROWS, PageFile};
 use crate::settings::{DatabaseArgs, LIVE_FACTS};
 use explain::DiffExplainer;
 use generation_reader::{

@@ -9,7 +9,7 @@ use market::event::Kind;
 use market::history::{DividendFeeds, History, SourcePolicy};
 use market::identity::SecurityDirectory;
 use market::metrics::fund::{FundRows, fund};
-use market::metrics::{Derivation, DerivationContext, DerivedRows, RowsBySource, Rules};
+use market::metrics::{Derivation, DerivationContext, DerivedRows, RowsBySource};
 use market::row::TableRow;
 use market::symbol::Symbol;
 use rayon::prelude::*;
@@ -40,20 +40,18 @@ struct ChunkInputs {
 }
 
 pub(crate) struct MarketComparison<'a> {
-    rules: &'a Rules,
-    policies: [&'a SourcePolicy; 2],
     views: TouchedViews<'a>,
     pub(super) markets: [MarketInputs; 2],
 }
 
 impl<'a> MarketComparison<'a> {
     pub(crate) async fn load(
-        generation: &'a Generation,
-        policies: [&'a SourcePolicy; 2],
+        generation: &Generation,
+        policies: [&SourcePolicy; 2],
         views: TouchedViews<'a>,
     ) -> anyhow::Result<Self> {
         let markets = MarketInputs::load(generation, policies, &views).await?;
-        Ok(Self { rules: &generation.rules, policies, views, markets })
+        Ok(Self { views, markets })
     }
 
     pub(crate) fn directories(&self) -> [&SecurityDirectory; 2] {
@@ -66,19 +64,24 @@ impl<'a> MarketComparison<'a> {
         changed_identities(&before.identities, &after.identities)
     }
 
-    /// Canonical symbols of the securities whose figures may use exchange rates; empty if no rate differs.
+    /// Canonical symbols of the securities whose figures may use exchange rates; empty if no rate differs, or if a side
+    /// has no market date.
     pub(crate) async fn find_converted(&self) -> Result<BTreeSet<Symbol>, DeriveError> {
-        let [before, after] = &self.markets;
-        match before.rates == after.rates {
-            true => Ok(BTreeSet::new()),
-            false => load_converted(self.views.transaction, &before.reporting_currency).await,
+        match self.markets.each_ref().map(|side| side.market.as_ref()) {
+            [Some(before), Some(after)] if before.rates != after.rates => {
+                load_converted(self.views.transaction, &after.reporting_currency).await
+            }
+            _ => Ok(BTreeSet::new()),
         }
     }
 
     /// True if an input differs that all derivations share.
     pub(crate) fn have_different_shared_inputs(&self) -> bool {
-        let [before, after] = &self.markets;
-        before.as_of != after.as_of || before.benchmark != after.benchmark
+        let [before, after] = self.markets.each_ref().map(|side| {
+            let market = side.market.as_ref();
+            market.map(|market| (market.as_of, &market.benchmark))
+        });
+        before != after
     }
 
     /// Canonical symbols of all securities.
@@ -115,7 +118,7 @@ impl<'a> MarketComparison<'a> {
         &self,
         touched: BTreeSet<Symbol>,
     ) -> [(Option<i32>, BTreeSet<Symbol>); 2] {
-        let Some(as_of) = self.markets[1].as_of else { return [(None, touched), (None, BTreeSet::new())] };
+        let Some(as_of) = self.markets[1].as_of() else { return [(None, touched), (None, BTreeSet::new())] };
         let rows = self.views.touched;
         let records = rows.records.iter().filter(|key| key.kind != Kind::Fundamentals);
         let years = rows.years.iter().filter(|(.., year)| *year < as_of.year() - 1);
@@ -197,12 +200,11 @@ impl<'a> MarketComparison<'a> {
         facts: &FactsBySymbol,
         earlier_years: u64,
     ) -> anyhow::Result<Option<SecurityFigures>> {
-        let market = &self.markets[side];
-        let context = market.context(self.policies[side], self.rules);
-        let identity = market.directory.identities.get(symbol);
-        let (Some(identity), Some(context)) = (identity, context) else { return Ok(None) };
-        let history = build_history(identity, facts, &market.dividend_feeds, |_, _| false)?;
-        let figures = SecurityFigures::derive(&history, &context);
+        let MarketInputs { market, directory, dividend_feeds } = &self.markets[side];
+        let identity = directory.identities.get(symbol);
+        let (Some(identity), Some(market)) = (identity, market) else { return Ok(None) };
+        let history = build_history(identity, facts, dividend_feeds, |_, _| false)?;
+        let figures = SecurityFigures::derive(&history, &market.derivation_context());
         Ok(figures.map(|figures| SecurityFigures { earlier_years, ..figures }))
     }
 }

@@ -1,16 +1,21 @@
 //! Changes of a load in the values of each security. The gate compares them with its expectations.
+//!
+//! Rows of a load: its files, and its rows by kind.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use chrono::NaiveDate;
+use event_log::record_batch::{Body, RecordBatch};
 use market::bars::Bars;
-use market::day::day_number;
-use market::event::Kind;
+use market::day::{date_of, day_number};
+use market::event::{Kind, RunManifest};
 use market::metrics::calendar::add_sessions;
-use market::row::{DividendRow, DividendState, DividendStatus, SplitRow, SplitStatus};
+use market::row::{DividendRow, DividendState, DividendStatus, JsonColumn, SplitRow, SplitStatus};
 use rust_decimal::Decimal;
+use tokio_postgres::Transaction;
 
 use super::comparison::SecurityFigures;
+use crate::apply::touched_rows::TouchedRows;
 use crate::review::compare::each_pair;
 
 /// Number of newest sessions in which changed values are expected.
@@ -76,9 +81,7 @@ impl SecurityChange {
             },
         }
     }
-}
 
-impl SecurityChange {
     /// True if older bars may change the judgement: many values change, or the load has the first bars of these years.
     pub(super) fn needs_all_bars(&self) -> bool {
         let changed = self.values.iter().any(|(_, changes)| changes.changed >= MIN_REWRITTEN);
@@ -242,6 +245,72 @@ fn percent_change(symbol: &str, before: Decimal, after: Decimal) -> Option<(Deci
     let percent = (after.checked_div(before)? - Decimal::ONE) * Decimal::ONE_HUNDRED;
     let [before, after] = [before, after].map(|value| value.normalize());
     Some((percent, format!("{symbol}: {before} to {after}")))
+}
+
+const MANIFEST: &str = "select manifest from runs where run = $1 and state = 'completed'";
+const ROWS: &str = include_str!("../../../queries/gate/load_rows.sql");
+
+#[derive(Debug, Default)]
+pub(crate) struct LoadedRows {
+    /// File names, as in a manifest.
+    pub(crate) files: Vec<String>,
+    /// Number of rows by kind, without rejects.
+    pub(crate) rows: BTreeMap<Kind, u64>,
+    pub(crate) rejects: u64,
+    /// Newest session with prices.
+    pub(crate) newest: Option<NaiveDate>,
+    /// Symbols of all rows.
+    pub(crate) symbols: BTreeSet<String>,
+    /// Symbols with prices.
+    pub(crate) priced: BTreeSet<String>,
+}
+
+impl LoadedRows {
+    pub(super) async fn load(
+        transaction: &Transaction<'_>,
+        run: &str,
+        touched: &TouchedRows,
+    ) -> anyhow::Result<Self> {
+        let mut loaded = Self::of_touched(touched);
+        if let Some(row) = transaction.query_opt(MANIFEST, &[&run]).await? {
+            let JsonColumn(manifest): JsonColumn<RunManifest> = row.try_get(0)?;
+            loaded.newest = manifest.newest.get(&Kind::Price).copied();
+            (loaded.files, loaded.rejects) = (manifest.files, manifest.rejects);
+        }
+        for row in transaction.query(ROWS, &[&run]).await? {
+            loaded.rows.insert(row.try_get(0)?, row.try_get::<_, i64>(1)?.unsigned_abs());
+        }
+        Ok(loaded)
+    }
+
+    /// Rows of a dry run.
+    pub(super) fn of_candidate(batches: &[RecordBatch], touched: &TouchedRows) -> Self {
+        let mut loaded = Self::of_touched(touched);
+        for batch in batches {
+            let (kind, rows) = (batch.body.kind(), batch.body.row_count() as u64);
+            match &batch.body {
+                Body::Rejects(_) => loaded.rejects += rows,
+                _ if kind == Kind::Evidence => {}
+                body => {
+                    *loaded.rows.entry(kind).or_default() += rows;
+                    if let Body::Prices(series) = body {
+                        let days = series.iter().flat_map(|series| series.bars.day.last());
+                        loaded.newest = loaded.newest.max(days.max().map(|day| date_of(*day)));
+                    }
+                }
+            }
+            if !loaded.files.contains(&batch.file) {
+                loaded.files.push(batch.file.clone());
+            }
+        }
+        loaded
+    }
+
+    fn of_touched(touched: &TouchedRows) -> Self {
+        let symbols = touched.symbols().into_iter().map(str::to_owned).collect();
+        let priced = touched.years.iter().map(|(symbol, ..)| symbol.clone()).collect();
+        Self { symbols, priced, ..Self::default() }
+    }
 }
 
 #[cfg(test)]

@@ -10,8 +10,7 @@ use market::day::date_of;
 use market::event::{Action, Dividend, EventRecord, Kind};
 use market::history::{DividendFeeds, SourcePolicy, newest_session};
 use market::identity::SecurityDirectory;
-use market::metrics;
-use market::metrics::{DerivationContext, ExchangeRates, MonthlyReturns, Rules};
+use market::metrics::ExchangeRates;
 use market::symbol::Symbol;
 use store::facts::{load_dividend_feeds, load_known_symbols, load_rates};
 use store::history::{build_history, fetch_facts, symbols_of_identities};
@@ -19,6 +18,8 @@ use store::past_facts::{BarsKey, RecordsKey};
 use tokio_postgres::types::ToSql;
 
 use super::side::{TouchedViews, overlay};
+use crate::derive::MarketContext;
+use crate::facts::key_columns;
 use crate::generation::Generation;
 
 const RECORDS: &str = "select symbol, source, packed from records where kind = $1";
@@ -27,12 +28,10 @@ const ROWS_PER_CHUNK: usize = 1_000;
 const LAST_UNTOUCHED_DAY: &str = include_str!("../../../queries/effect/last_untouched_day.sql");
 
 pub(super) struct MarketInputs {
-    pub(super) as_of: Option<NaiveDate>,
+    /// `None` if no session is known.
+    pub(super) market: Option<MarketContext>,
     pub(super) directory: SecurityDirectory,
     pub(super) dividend_feeds: DividendFeeds,
-    pub(super) reporting_currency: String,
-    pub(super) benchmark: Option<MonthlyReturns>,
-    pub(super) rates: Arc<ExchangeRates>,
 }
 
 impl MarketInputs {
@@ -47,44 +46,41 @@ impl MarketInputs {
         let mut known = load_known_symbols(transaction).await?;
         known.extend(views.touched.symbols().into_iter().filter_map(|symbol| symbol.parse::<Symbol>().ok()));
         let dates = load_market_dates(generation, views).await?;
-        let mut inputs = load_feeds(views).await?.map(|dividend_feeds| {
-            let directory = SecurityDirectory::default();
-            let (rates, reporting_currency) = (Arc::default(), generation.reporting_currency.clone());
-            Self { as_of: None, directory, dividend_feeds, benchmark: None, rates, reporting_currency }
+        let rates = load_both_rates(policies, views).await?;
+        let mut inputs = load_feeds(views).await?.map(|dividend_feeds| Self {
+            market: None,
+            directory: SecurityDirectory::default(),
+            dividend_feeds,
         });
-        for (side, (inputs, securities)) in inputs.iter_mut().zip(securities).enumerate() {
+        for (number, side) in inputs.iter_mut().enumerate() {
             let mut read = Vec::new();
-            for ((_, _, source), packed) in &securities {
+            for (RecordsKey { source, .. }, packed) in &securities[number] {
                 read.extend(records::read(source, packed)?);
             }
-            inputs.directory = SecurityDirectory::resolve(&read, &known, policies[side]);
-            inputs.as_of = dates[side];
-        }
-        for (side, rates) in inputs.iter_mut().zip(load_both_rates(policies, views).await?) {
-            side.rates = rates;
-        }
-        for (number, side) in inputs.iter_mut().enumerate() {
-            let Some(identity) = side.directory.identities.get(&generation.benchmark) else { continue };
-            let Some(as_of) = side.as_of else { continue };
-            let symbols = symbols_of_identities([identity]);
-            let rows = &views.of_symbols(&symbols).await?[number];
-            let facts = overlay(rows, &fetch_facts(transaction, &symbols).await?);
-            let history = build_history(identity, &facts, &side.dividend_feeds, |_, _| false)?;
-            side.benchmark =
-                Some(metrics::benchmark(&history, as_of, &side.rates, policies[number], &generation.rules));
+            side.directory = SecurityDirectory::resolve(&read, &known, policies[number]);
+            let Some(as_of) = dates[number] else { continue };
+            let mut benchmark = None;
+            if let Some(identity) = side.directory.identities.get(&generation.benchmark) {
+                let symbols = symbols_of_identities([identity]);
+                let rows = &views.of_symbols(&symbols).await?[number];
+                let facts = overlay(rows, &fetch_facts(transaction, &symbols).await?);
+                benchmark = Some(build_history(identity, &facts, &side.dividend_feeds, |_, _| false)?);
+            }
+            let market = MarketContext {
+                as_of,
+                benchmark: None,
+                rates: Arc::clone(&rates[number]),
+                reporting_currency: generation.reporting_currency.clone(),
+                policy: policies[number].clone(),
+                rules: generation.rules,
+            };
+            side.market = Some(market.with_benchmark(benchmark.as_ref()));
         }
         Ok(inputs)
     }
 
-    pub(super) fn context<'a>(
-        &'a self,
-        policy: &'a SourcePolicy,
-        rules: &'a Rules,
-    ) -> Option<DerivationContext<'a>> {
-        let as_of = self.as_of?;
-        let (benchmark, rates) = (self.benchmark.as_ref(), &self.rates);
-        let reporting_currency = &self.reporting_currency;
-        Some(DerivationContext { as_of, newest: as_of, benchmark, rates, reporting_currency, policy, rules })
+    pub(super) fn as_of(&self) -> Option<NaiveDate> {
+        self.market.as_ref().map(|market| market.as_of)
     }
 }
 
@@ -95,7 +91,8 @@ async fn load_records(
     let touched = views.of_kind(kind).await?;
     let mut current = BTreeMap::new();
     for row in views.transaction.query(RECORDS, &[&kind]).await? {
-        current.insert((row.try_get("symbol")?, kind, row.try_get("source")?), row.try_get("packed")?);
+        let key = RecordsKey { symbol: row.try_get("symbol")?, kind, source: row.try_get("source")? };
+        current.insert(key, row.try_get("packed")?);
     }
     Ok(touched.map(|side| {
         let mut found = current.clone();
@@ -122,7 +119,7 @@ async fn load_both_rates(
     let mut rates = [Arc::default(), Arc::default()];
     for (side, records) in load_records(Kind::Fx, views).await?.into_iter().enumerate() {
         let mut read = Vec::new();
-        for ((.., source), packed) in &records {
+        for (RecordsKey { source, .. }, packed) in &records {
             read.extend(records::read(source, packed)?);
         }
         rates[side] = Arc::new(ExchangeRates::new(&read, policies[side]));
@@ -140,7 +137,7 @@ async fn load_feeds(views: &TouchedViews<'_>) -> anyhow::Result<[DividendFeeds; 
     let sources: BTreeSet<&str> = feed_years.iter().map(|(source, _)| source.as_str()).collect();
     let side = |dividends: BTreeMap<RecordsKey, Vec<u8>>| {
         let mut present = BTreeSet::new();
-        for ((.., source), packed) in &dividends {
+        for (RecordsKey { source, .. }, packed) in &dividends {
             if sources.contains(source.as_str()) {
                 let rows = records::read::<Dividend>(source, packed)?;
                 let put = rows.iter().filter(|row| row.action == Action::Put);
@@ -167,7 +164,7 @@ async fn load_market_dates(
     }
     let mut newest = [None; 2];
     for (newest, side) in newest.iter_mut().zip(load_records(Kind::Session, views).await?) {
-        for ((.., source), packed) in side {
+        for (RecordsKey { source, .. }, packed) in side {
             *newest = (*newest).max(newest_session(&records::read(&source, &packed)?));
         }
     }
@@ -195,10 +192,7 @@ async fn load_market_dates(
 
 /// Day number of the newest bar in the rows that the run did not touch.
 async fn load_last_untouched_day(views: &TouchedViews<'_>) -> anyhow::Result<Option<i32>> {
-    let touched = || views.touched.years.iter();
-    let symbols: Vec<&str> = touched().map(|(symbol, ..)| symbol.as_str()).collect();
-    let sources: Vec<&str> = touched().map(|(_, source, _)| source.as_str()).collect();
-    let years: Vec<i32> = touched().map(|(.., year)| *year).collect();
+    let (symbols, sources, years) = key_columns(&views.touched.years);
     let keys: [&(dyn ToSql + Sync); 3] = [&symbols, &sources, &years];
     Ok(views.transaction.query_one(LAST_UNTOUCHED_DAY, &keys).await?.try_get("last_day")?)
 }

@@ -9,17 +9,18 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use comparison::compare_figures;
-use event_log::record_batch::{BatchId, RecordBatch};
+use event_log::record_batch::RecordBatch;
 use event_log::stream::StreamSettings;
 use load_figures::SecurityChange;
+use market_inputs::MarketInputs;
 use result::{EffectAccumulator, FoundEffect};
 use side::read_candidate;
-use store::view::{BatchOwners, RunStates, View};
+use store::view::{self, BatchOwners, RunStates, View};
 use store::{FromRow, db, sql_row};
 use tokio::time::Instant;
 use tokio_postgres::{Client, GenericClient, Transaction};
 
-use crate::apply::touched_rows::TouchedRows;
+use crate::apply::touched_rows::{TouchedRows, changed_batches};
 use crate::generation::{Generation, begin_snapshot, load_last_inputs};
 use crate::review::audit::AuditArgs;
 use crate::review::compare::{DifferenceFile, HTML_ROWS, PageFile};
@@ -27,14 +28,12 @@ use crate::settings::{DatabaseArgs, LIVE_FACTS};
 
 mod comparison;
 mod load_figures;
-mod loaded_rows;
 mod market_inputs;
 mod result;
 mod side;
 
 pub(crate) use comparison::{MarketComparison, SecurityFigures};
-pub(crate) use load_figures::median;
-pub(crate) use loaded_rows::LoadedRows;
+pub(crate) use load_figures::{LoadedRows, median};
 pub(crate) use result::{RunEffect, SourceReplacement};
 pub(crate) use side::TouchedViews;
 
@@ -81,7 +80,7 @@ pub(crate) async fn measure_effect(
     let views = TouchedViews::new(&transaction, &generation.fact_set, &touched, &candidate, views)?;
     let comparison = MarketComparison::load(&generation, [&policy; 2], views).await?;
     let mut found = EffectAccumulator::new(keep, csv.into_iter().collect());
-    let as_of = comparison.markets[1].as_of;
+    let as_of = comparison.markets[1].as_of();
     let compare = |sides: [Option<SecurityFigures>; 2]| {
         let rows = match depth {
             Depth::Whole => Some(compare_figures(sides.each_ref().map(Option::as_ref))?),
@@ -112,7 +111,7 @@ pub(crate) async fn measure_effect(
         })
         .await?;
     effect.found = found.finish()?;
-    effect.found.as_of = comparison.markets.each_ref().map(|market| market.as_of);
+    effect.found.as_of = comparison.markets.each_ref().map(MarketInputs::as_of);
     if let Some(page) = page {
         page.write(&effect.report())?;
     }
@@ -192,14 +191,8 @@ pub(crate) async fn find_touched_rows(
 ) -> anyhow::Result<TouchedRows> {
     let owners = BatchOwners::load_of_run(transaction, run).await?;
     let states = RunStates::load(transaction).await?;
-    let (mut batches, mut sequences) = (BTreeSet::new(), BTreeSet::new());
-    for (id, place) in owners.places() {
-        let [before, after] = views.each_ref().map(|view| owners.is_visible(id, &states, view));
-        if before != after {
-            batches.insert(BatchId(*id));
-            sequences.insert(place.sequence);
-        }
-    }
+    let counts = |id: &view::BatchId| views.each_ref().map(|view| owners.is_visible(id, &states, view));
+    let (batches, sequences) = changed_batches(&owners, counts);
     if batches.is_empty() {
         return Ok(TouchedRows::default());
     }

@@ -16,8 +16,7 @@ use telemetry::counted;
 use telemetry::report::{Report, ReportTable, subject_line};
 
 use super::comparison::{COMPARED, ComparedRows, SecurityFigures};
-use super::load_figures::{LoadFigures, SecurityChange};
-use super::loaded_rows::LoadedRows;
+use super::load_figures::{LoadFigures, LoadedRows, SecurityChange};
 use crate::review::compare::{DiffAccumulator, DifferenceFile, Differences, TableDiff, each_pair};
 
 const MAX_NAMED: usize = 10;

@@ -19,7 +19,6 @@ use store::view::{BatchId, BatchOwners, RunStates, View};
 use tokio_postgres::Transaction;
 
 use crate::apply::touched_rows::TouchedRows;
-use crate::facts::fact_cache;
 
 const PRICE_BATCHES: &str = "select frame from frames where kind = 'price'";
 
@@ -57,7 +56,7 @@ impl<'a> TouchedViews<'a> {
     pub(super) async fn of_symbols(&self, symbols: &[&str]) -> anyhow::Result<[ViewRows; 2]> {
         let (mut records, mut years) = (Vec::new(), Vec::new());
         for symbol in symbols {
-            records.extend(self.touched.records_of(symbol).map(stored_key));
+            records.extend(self.touched.records_of(symbol).cloned());
             years.extend(self.touched.years_of(symbol).cloned());
         }
         self.load(&records, &years).await
@@ -65,7 +64,7 @@ impl<'a> TouchedViews<'a> {
 
     pub(super) async fn of_kind(&self, kind: Kind) -> anyhow::Result<[ViewRows; 2]> {
         let of_kind = self.touched.records.iter().filter(|key| key.kind == kind);
-        self.load(&of_kind.map(stored_key).collect::<Vec<_>>(), &[]).await
+        self.load(&of_kind.cloned().collect::<Vec<_>>(), &[]).await
     }
 
     /// True for each side on which some prices are visible.
@@ -99,10 +98,6 @@ impl<'a> TouchedViews<'a> {
     }
 }
 
-fn stored_key(key: &fact_cache::RecordsKey) -> RecordsKey {
-    (key.symbol.clone(), key.kind, key.source.clone())
-}
-
 impl CandidateRows {
     fn add(&mut self, batch: &RecordBatch) -> anyhow::Result<()> {
         let kind = batch.body.kind();
@@ -116,7 +111,8 @@ impl CandidateRows {
             }
         }
         for (symbol, raw) in batch.body.observations(batch.id)? {
-            self.records.entry((symbol, kind, batch.source.clone())).or_default().push(raw);
+            let key = RecordsKey { symbol, kind, source: batch.source.clone() };
+            self.records.entry(key).or_default().push(raw);
         }
         Ok(())
     }
@@ -133,7 +129,8 @@ pub(super) fn overlay(rows: &ViewRows, facts: &FactsBySymbol) -> FactsBySymbol {
 fn overlay_symbol(rows: &ViewRows, symbol: &str, facts: &SymbolFacts) -> SymbolFacts {
     let mut changed = SymbolFacts::default();
     for (kind, source, packed) in facts.records() {
-        if !rows.records.contains_key(&(symbol.to_owned(), kind, source.to_owned())) {
+        let key = RecordsKey { symbol: symbol.to_owned(), kind, source: source.to_owned() };
+        if !rows.records.contains_key(&key) {
             changed.put_records(kind, source, packed);
         }
     }
@@ -146,9 +143,9 @@ fn overlay_symbol(rows: &ViewRows, symbol: &str, facts: &SymbolFacts) -> SymbolF
             let _ = changed.put_year(source, year, whole.digest, columns);
         }
     }
-    let first = (symbol.to_owned(), Kind::Security, String::new());
-    let records = rows.records.range(first..).take_while(|((of, ..), _)| of == symbol);
-    for ((_, kind, source), packed) in records {
+    let first = RecordsKey { symbol: symbol.to_owned(), kind: Kind::Security, source: String::new() };
+    let records = rows.records.range(first..).take_while(|(key, _)| key.symbol == symbol);
+    for (RecordsKey { kind, source, .. }, packed) in records {
         if let Some(packed) = packed.as_ref().filter(|_| SymbolFacts::has_kind(*kind)) {
             changed.put_records(*kind, source, packed);
         }

@@ -1,18 +1,21 @@
 //! Checks of a load: its row counts against those of earlier loads, and its effect on the served values.
+//!
+//! Values that the gate measured for earlier loads. They show how often a limit would have held a load.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use chrono::NaiveDate;
 use market::day::day_number;
+use market::decimal::ExactDecimal;
 use market::event::Kind;
 use market::expectation::{Expectation, ExpectationCheck};
 use market::metrics::calendar::{is_session, sessions_between};
 use market::row::JsonColumn;
 use rust_decimal::Decimal;
-use tokio_postgres::Transaction;
+use store::{FromRow, sql_row};
+use tokio_postgres::{Client, Transaction};
 
-use super::earlier_values::EarlierValues;
 use super::expectations::Limits;
 use crate::review::effect::{LoadedRows, RunEffect, SourceReplacement, median};
 
@@ -201,6 +204,49 @@ fn largest<T: Ord + Copy>(sizes: &[(T, String)]) -> Vec<String> {
     let mut sorted: Vec<&(T, String)> = sizes.iter().collect();
     sorted.sort_by_key(|(size, text)| (Reverse(*size), text));
     sorted.into_iter().map(|(_, text)| text.clone()).collect()
+}
+
+const EARLIER_VALUES: &str = include_str!("../../../queries/gate/earlier_values.sql");
+const STORE: &str = include_str!("../../../queries/gate/store_values.sql");
+
+sql_row! {
+    #[derive(Debug)]
+    struct ValueRow {
+        kind: Kind,
+        expectation: Expectation,
+        value: ExactDecimal,
+    }
+}
+
+/// Values of the loads of one source that were measured in the 90 days before a load.
+pub(super) struct EarlierValues(BTreeMap<(Kind, Expectation), Vec<Decimal>>);
+
+impl EarlierValues {
+    pub(super) async fn load(transaction: &Transaction<'_>, source: &str, run: &str) -> anyhow::Result<Self> {
+        let mut values = BTreeMap::<_, Vec<Decimal>>::new();
+        for row in transaction.query(EARLIER_VALUES, &[&source, &run]).await? {
+            let ValueRow { kind, expectation, value } = ValueRow::from_row(&row)?;
+            values.entry((kind, expectation)).or_default().push(value.0);
+        }
+        Ok(Self(values))
+    }
+
+    pub(super) fn get(&self, expectation: Expectation, kind: Kind) -> &[Decimal] {
+        self.0.get(&(kind, expectation)).map(Vec::as_slice).unwrap_or_default()
+    }
+}
+
+/// Stores the values of a run. Values of an earlier comparison of the run stay instead.
+pub(super) async fn store_values(
+    client: &Client,
+    [run, source]: [&str; 2],
+    checks: &[ExpectationCheck],
+) -> anyhow::Result<()> {
+    let kinds: Vec<&str> = checks.iter().map(|check| check.kind.as_str()).collect();
+    let expectations: Vec<&str> = checks.iter().map(|check| check.expectation.as_str()).collect();
+    let values: Vec<ExactDecimal> = checks.iter().map(|check| check.value).collect();
+    client.execute(STORE, &[&run, &source, &kinds, &expectations, &values]).await?;
+    Ok(())
 }
 
 #[cfg(test)]

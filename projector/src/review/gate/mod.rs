@@ -3,7 +3,6 @@
 //! `ingest load --gate` runs this command after it published a held run, and releases the run if all expectations are met.
 
 mod checks;
-mod earlier_values;
 mod expectations;
 
 use std::collections::BTreeSet;
@@ -23,11 +22,9 @@ use crate::generation::{Generation, begin_snapshot};
 use crate::review::audit::AuditArgs;
 use crate::review::effect::{Depth, EffectTarget, find_touched_rows, measure_effect};
 use crate::settings::{DatabaseArgs, LIVE_FACTS};
-use checks::{Checks, EarlierLoads};
-use earlier_values::store_values;
+use checks::{Checks, EarlierLoads, store_values};
 pub(crate) use expectations::{ExpectCommand, run_expect};
 
-const ACTIVE: &str = include_str!("../../../queries/generation_active.sql");
 const HELD_RUNS: &str = include_str!("../../../queries/gate/held_runs.sql");
 
 #[derive(Debug, Clone, Args)]
@@ -66,9 +63,8 @@ pub(crate) async fn judge_load(database: &DatabaseArgs, args: &GateArgs) -> anyh
     let audit = AuditArgs::of_gate(args.wait, args.stream.clone());
     let effect = measure_effect(database, &audit, target, Depth::Gate).await?;
     anyhow::ensure!(effect.complete, "cannot judge run {run}: it is incomplete; ingest resume continues it");
-    let generation = Generation::from_row(&client.query_one(ACTIVE, &[]).await?)?;
-    generation.set_session_search_path(&client).await?;
     let transaction = begin_snapshot(&mut client).await?;
+    Generation::load_served(&transaction).await?;
     let source = effect.source.as_deref().unwrap_or_default();
     let mut checks = Checks::load(&transaction, source, &effect.run).await?;
     let earlier = EarlierLoads::load(&transaction, source, &effect.run, &effect.loaded).await?;

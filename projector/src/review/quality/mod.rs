@@ -18,17 +18,18 @@ use store::db;
 use store::facts::load_securities;
 use tokio_postgres::Transaction;
 
+use crate::derive::MarketContext;
 use crate::generation::{Generation, begin_snapshot};
 use crate::progress::ProgressReport;
 use crate::review::audit::{AuditArgs, count_agreements};
 use crate::review::compare::PageFile;
-use crate::review::security::{AuditContext, load_identities, visit_histories};
+use crate::review::{load_identities, load_market, visit_histories};
 use crate::settings::{DatabaseArgs, LIVE_FACTS};
 use conflicts::{IsolatedRows, compare_securities, count_conflicts, judge, sources_of};
 use coverage::{SessionDays, add_coverage, add_security};
 use result::{BySource, SourceQuality};
 
-pub(crate) use month::store_month;
+pub(crate) use month::MonthlyQuality;
 pub(crate) use result::QualityReport;
 
 const IDENTITIES: &str = "select identity from identities order by symbol";
@@ -43,7 +44,7 @@ pub(crate) async fn measure_quality(
     let mut client = db::connect_migrated(&database.review_config(LIVE_FACTS)?).await?;
     let transaction = begin_snapshot(&mut client).await?;
     let generation = Generation::load_served(&transaction).await?;
-    let (market, row) = AuditContext::load(&transaction, &generation).await?;
+    let (market, row) = load_market(&transaction, &generation).await?;
     let market = market.context("cannot report on the sources: nothing is derived yet; load prices first")?;
     let mut active = BTreeMap::new();
     for row in transaction.query(ACTIVE_SECURITIES, &[]).await? {
@@ -74,10 +75,10 @@ pub(crate) async fn measure_quality(
 
 async fn measure_securities(
     transaction: &Transaction<'_>,
-    market: &AuditContext,
+    market: &MarketContext,
     active: &BTreeMap<String, String>,
 ) -> anyhow::Result<BySource> {
-    let context = market.derivation(market.as_of);
+    let context = market.derivation_context();
     let mut sources = BySource::new();
     let records = load_securities(transaction).await?;
     records.iter().for_each(|record| add_security(&mut sources, record, active));

@@ -3,8 +3,7 @@
 
 use super::column::MISSING;
 use super::columns::Bars;
-use super::error::BarsError;
-use super::version::{BarVersion, VersionDictionary};
+use super::version::{BarVersion, BarsError, VersionDictionary};
 
 impl Bars {
     /// Merges two sets of bars by day. Of several bars of one day, the greatest version is kept. The order of merging

@@ -3,18 +3,13 @@
 
 mod column;
 mod columns;
-mod error;
-#[cfg(test)]
-mod examples;
 mod merge;
 mod superseded;
 #[cfg(test)]
 mod tests;
 mod version;
-mod years;
 
 pub use column::{BarColumn, MISSING};
 pub use columns::{Bar, Bars};
-pub use error::BarsError;
 pub use superseded::SupersededBars;
-pub use version::{BarVersion, VersionDictionary};
+pub use version::{BarVersion, BarsError, VersionDictionary};

@@ -4,8 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::column::MISSING;
 use super::columns::{Bar, Bars};
-use super::error::BarsError;
-use super::version::{BarVersion, VersionDictionary};
+use super::version::{BarVersion, BarsError, VersionDictionary};
 
 /// Bars of one symbol and source that do not count, in any order and with any number of bars per day.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

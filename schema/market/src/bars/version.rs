@@ -1,9 +1,10 @@
 //! Version of a bar: its provenance, and its rank among the observations of the same session.
+//!
+//! Error of merging, appending or rescaling bars.
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
-use super::error::BarsError;
 use crate::event::Action;
 use crate::observation::VersionRank;
 
@@ -74,4 +75,16 @@ impl VersionDictionary {
         }
         Ok(self.last)
     }
+}
+
+/// Error of merging, appending or rescaling bars.
+#[expect(missing_docs, reason = "the message of each says it")]
+#[derive(Debug, thiserror::Error)]
+pub enum BarsError {
+    #[error("bars have more than 65,536 versions")]
+    TooManyVersions,
+    #[error("a price does not fit the scale of its neighbours")]
+    ScaleOverflow,
+    #[error("a bar repeats a bar that does not exist")]
+    NoOriginal,
 }

@@ -14,12 +14,10 @@
 //! Securities also have addresses: identifiers, and the market of a listing.
 
 mod address;
-mod claim;
 mod directory;
 pub mod resolve;
 #[cfg(test)]
 mod tests;
 
 pub use address::{AddressError, IdentifierScheme, SecurityAddress, is_plain_symbol, split_address};
-pub use claim::{Identity, TickerTenure};
-pub use directory::SecurityDirectory;
+pub use directory::{Identity, SecurityDirectory, TickerTenure};

@@ -15,7 +15,6 @@ pub mod calendar;
 mod computed;
 mod context;
 pub mod currency;
-mod derivation;
 pub mod dividends;
 pub mod exchange_rates;
 pub mod explain;
@@ -30,14 +29,18 @@ pub mod source_preference;
 pub mod valuation;
 
 use std::collections::BTreeMap;
+use std::hash::BuildHasher;
 
 use chrono::NaiveDate;
-
-pub use computed::covered::{CoveredRow, CoveredRows};
-pub use computed::provenance::{ReadingCounts, RowsBySource};
-pub use context::DerivationContext;
-pub use derivation::Derivation;
+use computed::{ComputedMetrics, provenance};
 use dividends::completeness::DividendCompleteness;
+
+use crate::event::{DecidedRow, Decision};
+use crate::history::{History, Observation, SourcePolicy};
+use crate::row::{Metrics, Quarantined};
+
+pub use computed::provenance::{CoveredRow, CoveredRows, ReadingCounts, RowsBySource};
+pub use context::DerivationContext;
 pub use dividends::completeness::FactorAgreement;
 pub use exchange_rates::ExchangeRates;
 pub use explain::{
@@ -50,10 +53,6 @@ pub use prices::risk::MonthlyReturns;
 pub use prices::total_return::{CloseSeries, total_return};
 pub use rows::DerivedRows;
 pub use rules::{METHOD_VERSION, ParameterDeviation, RuleParameter, Rules};
-
-use crate::event::{DecidedRow, Decision};
-use crate::history::{History, Observation, SourcePolicy};
-use crate::row::Quarantined;
 
 /// Derives all rows of a security from its facts.
 pub fn derive(history: &History, context: &DerivationContext<'_>) -> DerivedRows {
@@ -111,4 +110,58 @@ pub fn benchmark(
             rules,
         },
     )
+}
+
+/// Computed metrics of a security, before their conversion to rows of the read tables.
+#[derive(Debug)]
+pub struct Derivation<'a>(ComputedMetrics<'a>);
+
+impl<'a> Derivation<'a> {
+    /// Computes all metrics of a security.
+    pub fn new(history: &'a History, context: &DerivationContext<'a>) -> Self {
+        Self(computed::compute(history, context))
+    }
+
+    /// True if the loaded bars suffice. The caller may have loaded only the closes of some years. The bars suffice if
+    /// fully loaded bars would give the same rows.
+    pub fn closes_suffice(&self) -> bool {
+        let inputs = &self.0.inputs;
+        merge::closes_suffice(inputs.history, &inputs.merged.prices, inputs.as_of)
+    }
+
+    /// Hashes of the dividend rows, one for each year of ex-dates. The rows themselves are not built. Equal hashes mean
+    /// equal rows.
+    pub fn fingerprint_dividends(&self, hashes: &impl BuildHasher) -> BTreeMap<i32, u64> {
+        rows::dividend_fingerprints(&self.0, hashes)
+    }
+
+    /// Number of rows used in the metrics, by kind and source.
+    pub fn rows_by_source(&self) -> RowsBySource {
+        provenance::rows_by_source(&self.0)
+    }
+
+    /// Rows that rows of other sources take out of the figures (R32).
+    pub fn covered_rows(&self) -> CoveredRows {
+        provenance::covered_rows(&self.0)
+    }
+
+    /// Number of dividend rows by their interpretation in the payment schedule, for example as payments or duplicates.
+    pub fn reading_counts(&self) -> ReadingCounts {
+        provenance::reading_counts(&self.0)
+    }
+
+    /// Converts the metrics to their row alone.
+    pub fn metrics(self) -> Metrics {
+        rows::metrics(&self.0, &rows::quarantined(&self.0))
+    }
+
+    /// Converts the metrics to the rows of all read tables.
+    pub fn rows(self) -> DerivedRows {
+        rows::derived(self.0)
+    }
+
+    /// Converts the metrics to the rows of all read tables, except the dividend rows.
+    pub fn rows_without_dividends(self) -> DerivedRows {
+        rows::without_dividends(self.0)
+    }
 }

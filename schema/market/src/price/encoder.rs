@@ -4,8 +4,7 @@
 //! Invariant: the bytes equal the bytes that serde writes for a [`PricePoint`](super::PricePoint) whose values are
 //! computed with decimals, for every basis and interval.
 
-use super::adjusted_bars::AdjustedBars;
-use super::period::SessionRange;
+use super::adjusted_bars::{AdjustedBars, SessionRange};
 use super::point_values::{PointValues, Segment, Segments, price};
 use super::value_writer::{PriceFormat, ValueWriter};
 use crate::text_enum;

@@ -5,20 +5,16 @@
 
 mod adjusted_bars;
 mod cumulative;
-mod digits;
 mod encoder;
 mod multiplier;
-mod period;
-mod point;
 mod point_values;
 #[cfg(test)]
 mod tests;
 mod value_writer;
 
-pub use adjusted_bars::{AdjustedBars, RawBars};
+pub use adjusted_bars::{AdjustedBars, Interval, RawBars, SessionRange};
 pub use cumulative::{CumulativeFactor, CumulativeFactors, PriceBasis};
 pub use encoder::{PriceColumn, PriceEncoder, RowLabels};
 pub use multiplier::{Micros, PriceMultiplier, micros};
-pub use period::{Interval, SessionRange};
-pub use point::PricePoint;
+pub use point_values::PricePoint;
 pub use value_writer::PriceFormat;

@@ -6,32 +6,28 @@
 mod dividend;
 mod etf;
 mod flag;
-mod fx;
 mod metrics;
-mod notice;
 mod quote;
 mod security_event;
 mod stock;
 mod table;
 
 pub use crate::column::{ColumnType, JsonColumn};
-pub use dividend::{AmountReading, AmountStatus, DividendRow, DividendStatus};
-pub use dividend::{SplitRow, SplitStatus, SplitType};
+pub use dividend::{
+    AmountReading, AmountStatus, DividendRow, DividendStatus, SplitRow, SplitStatus, SplitType,
+};
 pub use etf::{CountryWeight, EtfRow, HoldingRow, SectorWeight};
-pub use flag::Quarantined;
-pub use flag::{Flag, Flags, QuarantineReason};
-pub use fx::FxRow;
+pub use flag::{Flag, Flags, QuarantineReason, Quarantined};
 pub use metrics::{
     AnnualTotal, DividendState, ForwardBasis, ListTier, Metrics, NextDividend, NextStatus, Safety, YieldBasis,
 };
-pub use notice::{Notice, NoticeCause, NoticeEvent, NoticeKind, NoticeRow, StatusRow};
-pub use quote::FundamentalsRow;
-pub use quote::{Quote, QuoteSource};
-pub use security_event::{RevisedKind, Revision, RevisionReason};
-pub use security_event::{SecurityEvent, SecurityEventType};
-pub use stock::{
-    Company, Coverage, Identifiers, LastDividend, Listing, Pricing, ScreenerFigures, Stock, StockDividends,
-    StockFigures, StockRow,
+pub use quote::{FundamentalsRow, FxRow, Quote, QuoteSource};
+pub use security_event::{
+    Notice, NoticeCause, NoticeEvent, NoticeKind, NoticeRow, RevisedKind, Revision, RevisionReason,
+    SecurityEvent, SecurityEventType, StatusRow,
 };
-pub use stock::{Industry, SectorRow};
+pub use stock::{
+    Company, Coverage, Identifiers, Industry, LastDividend, Listing, Pricing, ScreenerFigures, SectorRow,
+    Stock, StockDividends, StockFigures, StockRow,
+};
 pub use table::{ColumnReader, TableRow, count_columns, describe_properties, join_columns};

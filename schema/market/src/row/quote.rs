@@ -2,6 +2,8 @@
 //!
 //! Table `fundamentals`: rows of company figures, at most one for each security. Per-share figures are adjusted for
 //! splits.
+//!
+//! Row of an exchange rate.
 
 use chrono::{DateTime, NaiveDate, Utc};
 
@@ -164,5 +166,23 @@ table_row! {
         "as_of" as_of: Option<NaiveDate>,
         /// Time at which a feed reported the newest data used for the row.
         "updated_at" updated_at: DateTime<Utc>,
+    }
+}
+
+table_row! {
+    /// Exchange rate of one day.
+    pub struct FxRow {
+        /// Day of the rate.
+        "date" date: NaiveDate,
+        /// ISO 4217 code of the base currency.
+        "base" base: String,
+        /// ISO 4217 code of the quote currency.
+        "quote" quote: String,
+        /// Units of `quote` for one unit of `base`, to 15 significant digits.
+        "rate" rate: ExactDecimal,
+        /// Currency through which the rate was computed from two rates; null for the rate of a pair or of its inverse.
+        "through" through: Option<String>,
+        /// Name of the feed of the rate. If two rates of different feeds were used, both names.
+        "source" source: String,
     }
 }

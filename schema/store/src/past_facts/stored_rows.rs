@@ -1,11 +1,26 @@
 //! Stored rows of one key: the row that counts now, and all observations that do not count.
+//! Also chooses the pairs of currencies whose exchange rates are loaded with past facts.
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use codec::bars::{PackedBars, PackedBarsError};
 use codec::records::{self, PackedRecordsError, RecordSet};
 use market::bars::{Bars, SupersededBars};
 use market::event::Kind;
 
+use crate::facts::FactsError;
 use crate::view::BatchId;
+
+/// Primary key of a row of packed records.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RecordsKey {
+    /// Symbol; empty for facts of the whole market, such as trading sessions.
+    pub symbol: String,
+    /// Kind of the row's observations.
+    pub kind: Kind,
+    /// Source (feed) of the row's observations.
+    pub source: String,
+}
 
 /// Packed records of one symbol, kind and source: those that count now, and all others.
 #[derive(Debug, Default)]
@@ -98,4 +113,35 @@ impl FeedYear {
     pub(super) fn is_known_at(&self, sequence: i64) -> bool {
         self.from <= sequence && self.to.is_none_or(|to| to > sequence)
     }
+}
+
+/// Currencies of some records, by symbol, kind and source.
+pub(super) fn currencies_of(
+    stored: &BTreeMap<RecordsKey, StoredRecords>,
+) -> Result<BTreeSet<String>, FactsError> {
+    let (mut currencies, mut symbols, mut described) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+    for (RecordsKey { symbol, kind, source }, stored) in stored {
+        symbols.insert(symbol);
+        described.extend((*kind == Kind::Security).then_some(symbol));
+        for packed in stored.parts() {
+            let found = records::currencies(*kind, source, packed);
+            currencies.extend(found.map_err(|source| FactsError::Packed { symbol: symbol.clone(), source })?);
+        }
+    }
+    // The prices of a security without reference record are in dollars.
+    if symbols != described {
+        currencies.insert("USD".to_owned());
+    }
+    Ok(currencies)
+}
+
+/// Pairs of some currencies, of the euro and of the US dollar, which give all rates between these currencies. Empty for
+/// fewer than two currencies.
+pub(super) fn pairs_of(currencies: &BTreeSet<String>) -> Vec<String> {
+    if currencies.len() < 2 {
+        return Vec::new();
+    }
+    let mut all: BTreeSet<&str> = currencies.iter().map(String::as_str).collect();
+    all.extend(["EUR", "USD"]);
+    all.iter().flat_map(|base| all.iter().map(move |quote| format!("{base}{quote}"))).collect()
 }

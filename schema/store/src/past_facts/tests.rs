@@ -82,14 +82,14 @@ proptest! {
             stored.superseded.push(unpack_superseded(&bytes).expect("unpacks"));
         }
         splits.current = Some(records.pack().expect("packs"));
-        let key = (SYMBOL.to_owned(), Kind::Split, String::new());
+        let key = RecordsKey { symbol: SYMBOL.to_owned(), kind: Kind::Split, source: String::new() };
         for end in 0..=log.len() {
             let known = |id: &BatchId| usize::from(id[0]) <= end;
             let rows = numbered.iter().take(end).flat_map(|(number, (rows, _))| {
                 rows.iter().map(|row| observation(*row, batch(*number)))
             });
             let fresh = RecordSet::new(Kind::Split, rows.collect()).of_symbol(SYMBOL).expect("records");
-            let found = splits.at(&key.0, key.1, known).expect("reads");
+            let found = splits.at(&key.symbol, key.kind, known).expect("reads");
             let expected = (!fresh.is_empty()).then(|| fresh.pack().expect("packs"));
             // If all batches are known, `StoredRecords::at` returns the stored row unchanged, even with other symbols.
             if log.iter().skip(end).any(|(rows, _)| !rows.is_empty()) {

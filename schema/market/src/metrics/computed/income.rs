@@ -17,10 +17,9 @@ use crate::metrics::calendar::months_before;
 use crate::metrics::dividends::safety::is_suspect;
 use crate::metrics::dividends::status::{StatusInput, dividend_status};
 use crate::metrics::dividends::yields::{
-    ForwardDividend, HeadlineInput, RANGE_MONTHS, RegularDividend, forward_dividend, headline_yield,
-    is_unusual_count, sum, trailing_rates,
+    ForwardDividend, HeadlineInput, RANGE_MONTHS, RegularDividend, YieldRange, forward_dividend,
+    headline_yield, is_unusual_count, sum, trailing_rates, yield_range,
 };
-use crate::metrics::dividends::yields::{YieldRange, yield_range};
 use crate::metrics::merge::Payment;
 use crate::metrics::prices::risk::last_month;
 use crate::row::{DividendState, Flag, Flags, YieldBasis};

@@ -2,24 +2,21 @@
 
 pub(crate) mod classification;
 pub(crate) mod company;
-pub(crate) mod covered;
 pub(crate) mod ex_dates;
 pub(crate) mod growth;
 pub(crate) mod income;
 pub(crate) mod inputs;
 mod price_jumps;
 pub(crate) mod provenance;
-pub(crate) mod returns;
 pub(crate) mod share_basis;
 pub(crate) mod upcoming;
 
 use chrono::{DateTime, Utc};
-use classification::{Classification, classify};
+use classification::{Classification, ReturnMetrics, classify, returns};
 use company::{CompanyFigures, PayoutMetrics, figures, payouts};
 use growth::{GrowthMetrics, growth};
 use income::{IncomeMetrics, income};
 use inputs::{MetricInputs, set_rates};
-use returns::{ReturnMetrics, returns};
 use share_basis::limit_growth;
 use upcoming::{UpcomingPayments, upcoming};
 

@@ -103,8 +103,7 @@ fn suspect(inputs: &MetricInputs<'_>, event: &SplitEvent) -> Option<SuspectSplit
     {
         return None;
     }
-    let ratio =
-        inputs.merged.split_table.share_ratio_between(before.ex_date, after.ex_date).inverse().factor();
+    let ratio = inputs.merged.split_table.ratio_to_basis(before.ex_date, after.ex_date).inverse().factor();
     let step = quotient(after.amount, before.amount)?;
     let tolerance = Decimal::ONE + inputs.rules.share_basis.tolerance / Decimal::ONE_HUNDRED;
     let yields = quotient(yield_at(inputs, after)?, yield_at(inputs, before)?)?;

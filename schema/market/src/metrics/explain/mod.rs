@@ -3,7 +3,6 @@
 //! The formulas use the same computed metrics as the served rows. An explanation therefore contains the same figures as
 //! the rows.
 
-mod decisions;
 mod development;
 mod entry;
 mod judged;
@@ -25,9 +24,8 @@ use crate::day::day_number;
 use crate::history::History;
 use crate::row::{Metrics, Quarantined, TableRow};
 
-pub use decisions::ExplainedDecision;
 use entry::limit_observations;
-pub use entry::{ExplainedMetric, ExplainedObservation};
+pub use entry::{ExplainedDecision, ExplainedMetric, ExplainedObservation};
 pub use years::{ExplainedYear, YearStatus};
 
 /// Explanation of one security's metrics.
@@ -133,7 +131,7 @@ pub fn explain(history: &History, context: &DerivationContext<'_>) -> Explanatio
         unused: observations::unused(&computed),
         older_unused: 0,
         quarantined,
-        decisions: decisions::explain_decisions(history),
+        decisions: entry::explain_decisions(history),
     }
 }
 

@@ -12,8 +12,7 @@ use crate::history::Observation;
 use crate::metrics::arithmetic;
 use crate::metrics::computed::ComputedMetrics;
 use crate::metrics::dividends::status::DividendClass;
-use crate::metrics::merge::conflicting_closes;
-use crate::metrics::merge::{ImpliedFactor, ObservationStatus, Payment};
+use crate::metrics::merge::{ImpliedFactor, ObservationStatus, Payment, conflicting_closes};
 use crate::metrics::source_preference::{DEFAULT_CHOICE, MANUAL, Standing};
 use crate::row::AmountReading;
 

@@ -129,7 +129,7 @@ impl<'a> FeedAdjustments<'a> {
             raw_amount(record.amount, splits.price_ratio_between(ex_date, basis).inverse())
         } else {
             // The amount is per share of an earlier day. Only a changed share count changes it.
-            splits.share_ratio_between(basis, ex_date).apply(record.amount)
+            splits.ratio_to_basis(basis, ex_date).apply(record.amount)
         }
     }
 }

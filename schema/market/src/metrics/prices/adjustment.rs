@@ -169,34 +169,28 @@ impl Splits {
         &self.0
     }
 
-    /// Product of the ratios of the splits with an ex-date after `after`, up to and including `through`. Price-only
-    /// actions are left out.
-    pub fn share_ratio_between(&self, after: NaiveDate, through: NaiveDate) -> Ratio {
-        self.product(after, through, |event| !event.is_price_only)
-    }
-
     /// Product of the ratios of the splits and price-only actions with `after` < ex-date <= `through`.
     pub fn price_ratio_between(&self, after: NaiveDate, through: NaiveDate) -> Ratio {
         self.product(after, through, |_| true)
     }
 
     /// Ratio that converts an amount per share from the share basis of `date` to the share basis of `basis`. `basis`
-    /// may be the earlier day. Share counts and volumes use the inverse.
+    /// may be the earlier day. Share counts and volumes use the inverse. Price-only actions are left out.
     pub fn ratio_to_basis(&self, date: NaiveDate, basis: NaiveDate) -> Ratio {
-        if date <= basis {
-            self.share_ratio_between(date, basis)
-        } else {
-            self.share_ratio_between(basis, date).inverse()
-        }
+        self.convert(date, basis, |event| !event.is_price_only)
     }
 
     /// Ratio that converts a price from the price basis of `date` to the price basis of `basis`. `basis` may be the
     /// earlier day.
     pub fn price_ratio_to_basis(&self, date: NaiveDate, basis: NaiveDate) -> Ratio {
+        self.convert(date, basis, |_| true)
+    }
+
+    fn convert(&self, date: NaiveDate, basis: NaiveDate, counts: impl Fn(&SplitEvent) -> bool) -> Ratio {
         if date <= basis {
-            self.price_ratio_between(date, basis)
+            self.product(date, basis, counts)
         } else {
-            self.price_ratio_between(basis, date).inverse()
+            self.product(basis, date, counts).inverse()
         }
     }
 

@@ -108,9 +108,7 @@ impl DividendRecord<'_> {
             updated_at: self.updated_at,
         }
     }
-}
 
-impl DividendRecord<'_> {
     /// Adds all fields that determine the row to a hash.
     fn hash_into(&self, state: &mut impl Hasher) {
         // All fields are named. If a new field is missing here, the compiler reports an error.

@@ -2,8 +2,7 @@
 
 use chrono::Datelike;
 
-use super::next::next_dividend;
-use super::rounded::{amount, percent};
+use super::next::{amount, next_dividend, percent};
 use crate::metrics::arithmetic;
 use crate::metrics::arithmetic::{length_to_i32, quotient};
 use crate::metrics::computed::ComputedMetrics;

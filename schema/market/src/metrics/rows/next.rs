@@ -1,8 +1,11 @@
 //! Next ex-dividend date and amount, for all rows that contain them.
+//!
+//! Rounding of figures that may be unknown, for output.
 
 use rust_decimal::Decimal;
 
-use super::rounded::amount;
+use crate::decimal::ExactDecimal;
+use crate::metrics::arithmetic;
 use crate::metrics::computed::ComputedMetrics;
 use crate::metrics::computed::upcoming::ProjectedPayment;
 use crate::row::{Flag, NextDividend, NextStatus};
@@ -36,4 +39,14 @@ pub(crate) fn next_dividend(computed: &ComputedMetrics<'_>) -> Option<NextDivide
         amount: amount(Some(declared(computed, projection))),
         status: NextStatus::Projected,
     })
+}
+
+/// Rounds a percent or ratio to 4 decimal places.
+pub(crate) fn percent(value: Option<Decimal>) -> Option<ExactDecimal> {
+    value.map(arithmetic::percent)
+}
+
+/// Rounds an amount per share to 6 decimal places.
+pub(crate) fn amount(value: Option<Decimal>) -> Option<ExactDecimal> {
+    value.map(arithmetic::amount)
 }

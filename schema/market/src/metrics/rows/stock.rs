@@ -3,8 +3,7 @@
 
 use rust_decimal::Decimal;
 
-use super::next::next_dividend;
-use super::rounded::percent;
+use super::next::{next_dividend, percent};
 use crate::metrics::arithmetic;
 use crate::metrics::arithmetic::change_percent;
 use crate::metrics::calendar::sessions_between;

@@ -4,15 +4,13 @@
 //! source of a rule, such as a Chowder threshold, and a number that the caller chooses, such as the minimum yield of a
 //! screen.
 
-mod parameter;
 mod table;
 
 use std::collections::BTreeMap;
 
 use rust_decimal::Decimal;
 
-pub use parameter::{ParameterDeviation, RuleError, RuleParameter};
-pub use table::*;
+pub use table::{ParameterDeviation, RuleError, RuleParameter, *};
 
 /// Version of the rules. It increases when a change of the rules changes a figure for the same facts.
 pub const METHOD_VERSION: &str = "2026.10";
