@@ -237,7 +237,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_failure_is_told_to_all_who_wait_and_not_kept() {
-        let (values, loads) = (VersionedCache::default(), Loads::default());
+        let (values, loads) = (VersionedCache::default(), &Loads::default());
         let ask = |fails| {
             values.at((GenerationId(1), 1, JournalPosition(0), ControlState::default()), move || {
                 loads.load(fails)
