@@ -17,8 +17,8 @@ use super::feed_files::MAX_LISTED;
 
 /// Maximum length of a column name in a summary, in characters.
 const MAX_NAME_CHARS: usize = 40;
-/// Number of rows that are converted to CSV text at once.
-const PIECE_ROWS: usize = 1024;
+/// Length of the CSV text that is converted at once, in bytes. The last row may exceed it.
+const PIECE_BYTES: usize = 64 * 1024;
 
 /// Reader that returns the rows of a Parquet file as CSV text.
 pub(crate) struct ParquetTable {
@@ -45,10 +45,10 @@ impl ParquetTable {
     }
 
     fn fill(&mut self) -> io::Result<()> {
-        let mut bytes = std::mem::take(self.text.get_mut());
+        let mut bytes = std::mem::take(&mut self.text).into_inner();
         bytes.clear();
         let mut text = csv::Writer::from_writer(bytes);
-        for _ in 0..PIECE_ROWS {
+        while text.get_ref().len() < PIECE_BYTES {
             let Some(row) = self.rows.next().transpose().map_err(unreadable)? else { break };
             text.write_record(cells(row, &self.nanoseconds)?).map_err(io::Error::from)?;
         }
@@ -128,4 +128,43 @@ fn beyond(name: &str) -> io::Error {
 
 fn unreadable(error: ParquetError) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, format!("cannot read Parquet: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use parquet::data_type::{ByteArray, ByteArrayType};
+    use parquet::file::writer::SerializedFileWriter;
+    use parquet::schema::parser::parse_message_type;
+
+    use super::*;
+
+    #[test]
+    fn long_cells_that_repeat_are_converted_a_few_at_a_time() {
+        const CELL: usize = 100_000;
+        let file = tempfile::tempfile().unwrap();
+        let schema = parse_message_type("message rows { required binary name (UTF8); }").unwrap();
+        let mut writer =
+            SerializedFileWriter::new(file.try_clone().unwrap(), Arc::new(schema), Arc::default()).unwrap();
+        let mut group = writer.next_row_group().unwrap();
+        let mut column = group.next_column().unwrap().unwrap();
+        let cells = vec![ByteArray::from("x".repeat(CELL).as_str()); 500];
+        column.typed::<ByteArrayType>().write_batch(&cells, None, None).unwrap();
+        column.close().unwrap();
+        group.close().unwrap();
+        writer.close().unwrap();
+        assert!(file.metadata().unwrap().len() < 3 * CELL as u64, "a dictionary has the cell once");
+        let mut table = ParquetTable::open(file).unwrap();
+        let (mut buffer, mut length, mut longest) = (vec![0; CELL], 0, 0);
+        loop {
+            let read = table.read(&mut buffer).unwrap();
+            (length, longest) = (length + read, longest.max(table.text.get_ref().len()));
+            if read == 0 {
+                break;
+            }
+        }
+        assert_eq!(length, "name\n".len() + 500 * (CELL + 1));
+        assert!(longest <= PIECE_BYTES + CELL + 1, "{longest}");
+    }
 }

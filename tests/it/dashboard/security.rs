@@ -226,7 +226,8 @@ async fn guessing_is_slowed_down_and_locks_nobody_out() -> Result<()> {
     let refused = guesses.next().await.context("a reply")??;
     assert_eq!(refused.status, 429);
     let others: Vec<_> = guesses.try_collect().await?;
-    assert!(others.iter().any(|reply| reply.status == 422));
+    let heard = others.iter().filter(|reply| reply.status == 422).count();
+    assert!((1..=3).contains(&heard), "{heard} guesses");
     assert!(others.iter().all(|reply| [422, 429].contains(&reply.status)));
     let wait: u64 = refused.header("retry-after").parse()?;
     assert!((1..=60).contains(&wait) && refused.has("Too many attempts"), "{wait}");
