@@ -26,6 +26,7 @@ use crate::write::{
 const DELETE_PRICES: &str = include_str!("../../queries/prices_delete.sql");
 const DELETE_YEARS: &str = include_str!("../../queries/prices_delete_years.sql");
 const DIFFERING: &str = include_str!("../../queries/digests_differing.sql");
+const WITH_DIGESTS: &str = "select symbol from digests where symbol = any ($1)";
 const DELETE_DIGESTS: &str = "delete from digests where symbol = any ($1)";
 const COPY_DIGESTS: &str = "copy digests (symbol, tables) from stdin binary";
 const IDENTITIES: &str = include_str!("../../queries/identities.sql");
@@ -42,10 +43,14 @@ pub(crate) async fn delete_securities(
     journal: &Journal,
     gone: &[&Symbol],
 ) -> Result<usize, DbError> {
+    // A security with rows has digests. The others have nothing to delete.
+    let gone: Vec<&str> = gone.iter().map(|symbol| symbol.as_str()).collect();
+    let rows = statements.query(WITH_DIGESTS, &[&gone]).await?;
+    let gone: Vec<&str> = rows.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?;
     if gone.is_empty() {
         return Ok(0);
     }
-    let replaced = ReplacedRows::all_rows(gone.iter().map(|symbol| symbol.as_str()));
+    let replaced = ReplacedRows::all_rows(gone.iter().copied());
     for table in &TABLES {
         journal.save_rows(statements, table.name, &replaced).await?;
         table.delete(statements, &replaced).await?;
@@ -74,20 +79,15 @@ pub(crate) async fn replace_securities(
     let statuses = securities.iter().filter(has_other_status).map(|(_, built)| built.symbol.as_str());
     journal.save_statuses(statements, "", &statuses.collect::<Vec<_>>()).await?;
     for (place, table) in TABLES.iter().enumerate() {
-        let differs = |(served, built): &&SecurityUpdate<'_>| {
-            served.tables.get(place) != Some(&built.tables[place].digest)
+        // A security that was never written has no stored digest, and no rows.
+        let differs = |(served, built): &&SecurityUpdate<'_>| match served.tables.get(place) {
+            Some(digest) => *digest != built.tables[place].digest,
+            None => !built.tables[place].encoded.is_empty(),
         };
         let changed: Vec<&SecurityUpdate<'_>> = securities.iter().filter(differs).collect();
-        if !changed.is_empty() {
-            // A security that was never written has no stored digest, so it always differs. It counts as a change
-            // only if it has rows for this table.
-            let seen = changed.iter().filter(|(served, built)| {
-                served.tables.get(place).is_some() || !built.tables[place].encoded.is_empty()
-            });
-            changes += seen.count();
-            for (since, securities) in split_by_first_year(table, &changed) {
-                replace_rows(statements, journal, place, since, &securities).await?;
-            }
+        changes += changed.len();
+        for (since, securities) in split_by_first_year(table, &changed) {
+            replace_rows(statements, journal, place, since, &securities).await?;
         }
     }
     for (index, value) in JOURNALED_VALUES.into_iter().enumerate() {
