@@ -1,5 +1,4 @@
-//! What is known about a request besides its content: client, route and limits, and the response headers with the
-//! limits.
+//! Context of a request besides its content: client, route and limits; and the response headers with the limits.
 
 use std::net::IpAddr;
 use std::sync::{Arc, OnceLock};

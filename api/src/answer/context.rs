@@ -1,5 +1,4 @@
-//! What a handler gets: generation, tier, parameters and body of a request; and functions that render the response's
-//! body.
+//! Input of a handler: generation, tier, parameters and body of a request; and functions that render the body of a response.
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;

@@ -227,9 +227,8 @@ impl SymbolDividends {
         rows.sort_by_key(|row| {
             (Reverse(row.ex_date), row.r#type.as_str(), row.id.is_none(), row.id.as_deref())
         });
-        // A limit above `usize::MAX` has no effect.
-        let limit = usize::try_from(per_symbol).unwrap_or(usize::MAX);
-        let oldest = limit.checked_sub(1).and_then(|last| rows.get(last)).map(|row| row.ex_date);
+        let last = rows.iter().zip(1..).find(|(_, number)| *number == per_symbol);
+        let oldest = last.map(|(row, _)| row.ex_date);
         let count = rows.iter().filter(|row| oldest.is_none_or(|oldest| oldest <= row.ex_date)).count();
         let has_more = count < rows.len();
         let mut newest = Self::empty(security.symbol());

@@ -146,12 +146,12 @@ impl JournalReader {
 
 impl RingSubscription {
     /// Index in the ring of the first change after a journal position.
-    pub(crate) fn index_after(&self, position: JournalPosition) -> Result<u64, Lagged> {
+    pub(crate) fn index_after(&self, position: JournalPosition) -> Result<usize, Lagged> {
         self.reader.ring.lock().index_after(position)
     }
 
     /// Returns at most `limit` changes of the ring, beginning at an index.
-    pub(crate) fn read(&mut self, index: u64, limit: usize) -> Result<RingRead, Lagged> {
+    pub(crate) fn read(&mut self, index: usize, limit: usize) -> Result<RingRead, Lagged> {
         self.appended.mark_unchanged();
         self.reader.ring.lock().read(index, limit)
     }
@@ -187,7 +187,7 @@ pub(crate) struct Lagged;
 pub(crate) struct RingRead {
     pub(crate) changes: Vec<Arc<Change>>,
     /// Index of the change at which the next read begins.
-    pub(crate) next: u64,
+    pub(crate) next: usize,
     /// Journal position up to which the reader now has all changes. `None` if this read did not reach the end of the
     /// ring.
     pub(crate) complete: Option<JournalPosition>,
@@ -202,7 +202,7 @@ pub(super) struct ChangeRing {
     /// Approximate size of the changes in the ring, in bytes.
     bytes: usize,
     /// Index of the oldest change in the ring.
-    first: u64,
+    first: usize,
     /// The ring contains every change after this journal position, up to the position `complete`.
     start: JournalPosition,
     /// All changes up to this journal position were appended to the ring.
@@ -249,28 +249,26 @@ impl ChangeRing {
     }
 
     /// Index of the first change after a journal position.
-    pub(super) fn index_after(&self, position: JournalPosition) -> Result<u64, Lagged> {
+    pub(super) fn index_after(&self, position: JournalPosition) -> Result<usize, Lagged> {
         if position < self.start {
             return Err(Lagged);
         }
         let index = self.changes.partition_point(|change| change.position <= position);
-        // A `usize` has at most 64 bits on every target.
-        Ok(self.first + u64::try_from(index).unwrap_or(u64::MAX))
+        Ok(self.first + index)
     }
 
     /// Returns at most `limit` changes, beginning with the change that has this index.
-    pub(super) fn read(&self, index: u64, limit: usize) -> Result<RingRead, Lagged> {
-        let skipped = index.checked_sub(self.first).and_then(|skipped| usize::try_from(skipped).ok());
-        let skipped = skipped.filter(|skipped| *skipped <= self.changes.len()).ok_or(Lagged)?;
+    pub(super) fn read(&self, index: usize, limit: usize) -> Result<RingRead, Lagged> {
+        let skipped =
+            index.checked_sub(self.first).filter(|skipped| *skipped <= self.changes.len()).ok_or(Lagged)?;
         let changes: Vec<Arc<Change>> = self.changes.iter().skip(skipped).take(limit).cloned().collect();
         let is_end = skipped + changes.len() == self.changes.len();
-        let next = index + u64::try_from(changes.len()).unwrap_or_default();
+        let next = index + changes.len();
         Ok(RingRead { changes, next, complete: is_end.then_some(self.complete) })
     }
 
-    fn end(&self) -> u64 {
-        // A `usize` has at most 64 bits on every target.
-        self.first + u64::try_from(self.changes.len()).unwrap_or(u64::MAX)
+    fn end(&self) -> usize {
+        self.first + self.changes.len()
     }
 }
 

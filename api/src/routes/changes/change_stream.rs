@@ -90,7 +90,7 @@ enum StreamPhase {
     /// All pages are read. The stream looks up its place in the shared ring buffer.
     Join,
     /// Changes are read from the ring, beginning at this index.
-    Follow(u64),
+    Follow(usize),
     Ended,
 }
 
@@ -237,7 +237,7 @@ impl ChangeStream {
     }
 
     /// Reads the next changes from the ring, or waits for an append.
-    async fn read_ring(&mut self, index: u64) -> Result<Option<Event>, ApiError> {
+    async fn read_ring(&mut self, index: usize) -> Result<Option<Event>, ApiError> {
         let read = self.follower.read(index, usize::from(BATCH)).map_err(|Lagged| ApiError::StreamLagged)?;
         self.phase = StreamPhase::Follow(read.next);
         let end = read.complete.map(JournalPlace::after_commit);

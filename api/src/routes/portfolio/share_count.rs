@@ -167,7 +167,7 @@ impl AccountSecurity {
 const MERGERS: &str = include_str!("../../../queries/portfolio/mergers.sql");
 /// Maximum number of mergers one after the other that are followed.
 const MAX_CHAIN: usize = 10;
-/// Maximum number of shares that a merger gives. Sums of so many shares fit into a decimal.
+/// Maximum number of shares that an owner receives in one merger. A sum of several such numbers fits into a decimal.
 const MAX_SHARES: i64 = 1_000_000_000_000_000_000;
 
 /// Merger of a security into another one.
