@@ -21,6 +21,8 @@ pub(crate) fn needed(path: &str) -> &'static str {
         "/v1/compare" | "/v1/dividends/history" => "symbols=COLA",
         "/v1/portfolio/income" => "holdings=COLA:10",
         "/v1/fx" => "base=EUR&quote=USD",
+        // A month has a point by default, and each point is derived anew, which takes unoptimized code long.
+        "/v1/stocks/{symbol}/metrics/history" => "interval=year",
         "/v1/changes" => "symbols=COLA&follow=false",
         path if path.starts_with("/v1/bulk/") => "symbols=COLA",
         _ => "",
