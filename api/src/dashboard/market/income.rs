@@ -17,7 +17,7 @@ use super::calendar_events::{Calendar, income_call};
 use super::reader::{MarketReader, PageContent, as_file};
 use super::values::{Unit, digits, render_converted, render_value, rows_of, str_of};
 use crate::dashboard::form::Form;
-use crate::dashboard::view::layout::{Number, Text, data_table, error_message, stacked_table};
+use crate::dashboard::view::layout::{Number, Text, data_table, error_message, stacked_rows, stacked_table};
 use crate::dashboard::view::plot::{Bar, BarChart};
 use parts::{
     content, entry_fields, heading, month_name, render_gaps, round_to_cents, save_form, unconverted,
@@ -251,19 +251,14 @@ fn payments(data: &Value) -> Markup {
     let payments = rows_of(&data["payments"]);
     html! {
         details { summary { (payments.len()) " payments" }
-            (stacked_table("Table: payments", &[Text("Payment"), Text("Holding"), Text("Ex-date"), Number("A share"), Number("Income"), Text("Status")], html! {
-                @for row in payments {
-                    @let currency = str_of(&row["currency"]);
-                    tr {
-                        th scope="row" { (render_value(&row["payment_date"], Unit::Date)) }
-                        td data-label="Holding" { (str_of(&row["symbol"])) }
-                        td data-label="Ex-date" { (render_value(&row["ex_date"], Unit::Date)) }
-                        td.number data-label="A share" { (render_value(&row["amount"], Unit::PerShare(currency))) }
-                        td.number data-label="Income" { (render_converted(&row["income"], currency, row.get("converted"), Unit::Money)) }
-                        td data-label="Status" { (str_of(&row["amount_status"])) }
-                    }
-                }
-            }))
+            (stacked_rows("Table: payments", payments, &[
+                (Text("Payment"), &|row| render_value(&row["payment_date"], Unit::Date)),
+                (Text("Holding"), &|row| html! { (str_of(&row["symbol"])) }),
+                (Text("Ex-date"), &|row| render_value(&row["ex_date"], Unit::Date)),
+                (Number("A share"), &|row| render_value(&row["amount"], Unit::PerShare(str_of(&row["currency"])))),
+                (Number("Income"), &|row| render_converted(&row["income"], str_of(&row["currency"]), row.get("converted"), Unit::Money)),
+                (Text("Status"), &|row| html! { (str_of(&row["amount_status"])) }),
+            ]))
         }
     }
 }

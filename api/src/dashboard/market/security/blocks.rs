@@ -13,7 +13,7 @@ use crate::dashboard::market::chart::{Close, PriceChart, PriceLine};
 use crate::dashboard::market::values::{
     Unit, describe_flag, digits, humanize, render_converted, render_date, render_value, rows_of, str_of,
 };
-use crate::dashboard::view::layout::{Number, Text, data_table, stacked_table};
+use crate::dashboard::view::layout::{Number, Text, Words, data_table, stacked_rows, stacked_table};
 use crate::dashboard::view::markdown::render_inline;
 use crate::dashboard::view::plot::{Bar, BarChart};
 
@@ -151,16 +151,12 @@ pub(crate) fn holdings_table(rows: &[Value]) -> Markup {
 /// Funds that hold a security, largest weight first.
 pub(crate) fn holders_table(rows: &[Value]) -> Markup {
     html! {
-        (stacked_table("Table: funds that hold it", &[Text("Fund"), Text("Name"), Number("Weight"), Text("Snapshot")], html! {
-            @for row in rows {
-                tr {
-                    th scope="row" { a href={ "/s/" (encode(str_of(&row["etf_symbol"]))) } { (str_of(&row["etf_symbol"])) } }
-                    td data-label="Name" { (str_of(&row["etf_name"])) }
-                    td.number data-label="Weight" { (render_value(&row["weight"], Unit::Percent)) }
-                    td data-label="Snapshot" { (render_value(&row["as_of"], Unit::Date)) }
-                }
-            }
-        }))
+        (stacked_rows("Table: funds that hold it", rows, &[
+            (Text("Fund"), &|row| html! { a href={ "/s/" (encode(str_of(&row["etf_symbol"]))) } { (str_of(&row["etf_symbol"])) } }),
+            (Text("Name"), &|row| html! { (str_of(&row["etf_name"])) }),
+            (Number("Weight"), &|row| render_value(&row["weight"], Unit::Percent)),
+            (Text("Snapshot"), &|row| render_value(&row["as_of"], Unit::Date)),
+        ]))
     }
 }
 
@@ -196,16 +192,12 @@ pub(crate) fn render_quality(profile: &Value, metrics: &Value) -> Markup {
         }
         @if !rows.is_empty() {
             h3 { "Rows that no figure uses" }
-            (stacked_table("Table: quarantined rows", &[Text("Row"), Text("Date"), Text("Reason"), Text("Feed and line")], html! {
-                @for row in rows {
-                    tr {
-                        th scope="row" { (str_of(&row["kind"])) }
-                        td data-label="Date" { (render_value(&row["date"], Unit::Date)) }
-                        td.words data-label="Reason" { (str_of(&row["message"])) }
-                        td data-label="Feed and line" { code { (str_of(&row["source"])) } @if row["line"].as_i64().is_some_and(|line| line > 0) { ", line " (row["line"]) } }
-                    }
-                }
-            }))
+            (stacked_rows("Table: quarantined rows", rows, &[
+                (Text("Row"), &|row| html! { (str_of(&row["kind"])) }),
+                (Text("Date"), &|row| render_value(&row["date"], Unit::Date)),
+                (Words("Reason"), &|row| html! { (str_of(&row["message"])) }),
+                (Text("Feed and line"), &|row| html! { code { (str_of(&row["source"])) } @if row["line"].as_i64().is_some_and(|line| line > 0) { ", line " (row["line"]) } }),
+            ]))
         }
     }
 }

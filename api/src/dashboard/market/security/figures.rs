@@ -15,7 +15,7 @@ use crate::dashboard::market::api_calls::{ApiCalls, MarketError, MarketResult, e
 use crate::dashboard::market::block::Block;
 use crate::dashboard::market::reader::{MarketReader, PageContent};
 use crate::dashboard::market::values::{Unit, digits, humanize, render_value, rows_of, str_of};
-use crate::dashboard::view::layout::{Number, Section, Text, stacked_table};
+use crate::dashboard::view::layout::{Number, Section, Text, Words, stacked_rows, stacked_table};
 use crate::dashboard::view::markdown::rule_link;
 use crate::dashboard::view::plot::{Bar, BarChart};
 
@@ -224,17 +224,13 @@ fn reason_not_counted(status: &Value) -> &'static str {
 /// with the feed, the file and the line from which it was read.
 fn rows(observations: &[Value]) -> Markup {
     html! {
-        (stacked_table("Table: rows behind the figure", &[Text("Row"), Text("Date"), Number("Value"), Text("Use"), Text("Feed and line")], html! {
-            @for row in observations {
-                tr {
-                    th scope="row" { (humanize(str_of(&row["kind"]))) }
-                    td data-label="Date" { (render_value(&row["date"], Unit::Date)) }
-                    td.number data-label="Value" { (render_value(&row["amount"], Unit::PerShare(str_of(&row["currency"])))) }
-                    td.words data-label="Use" { (humanize(str_of(&row["outcome"]))) @if !str_of(&row["reason"]).is_empty() { ": " (str_of(&row["reason"])) } }
-                    td data-label="Feed and line" { code { (str_of(&row["source"])) } @if !str_of(&row["file"]).is_empty() { ", " (str_of(&row["file"])) } @if row["line"].as_i64().is_some_and(|line| line > 0) { ", line " (row["line"]) } }
-                }
-            }
-        }))
+        (stacked_rows("Table: rows behind the figure", observations, &[
+            (Text("Row"), &|row| html! { (humanize(str_of(&row["kind"]))) }),
+            (Text("Date"), &|row| render_value(&row["date"], Unit::Date)),
+            (Number("Value"), &|row| render_value(&row["amount"], Unit::PerShare(str_of(&row["currency"])))),
+            (Words("Use"), &|row| html! { (humanize(str_of(&row["outcome"]))) @if !str_of(&row["reason"]).is_empty() { ": " (str_of(&row["reason"])) } }),
+            (Text("Feed and line"), &|row| html! { code { (str_of(&row["source"])) } @if !str_of(&row["file"]).is_empty() { ", " (str_of(&row["file"])) } @if row["line"].as_i64().is_some_and(|line| line > 0) { ", line " (row["line"]) } }),
+        ]))
     }
 }
 
