@@ -10,7 +10,7 @@ use crate::account::accounts::{self, AccountDetails};
 use crate::app::App;
 use crate::app::settings::Billing;
 use crate::auth::{Tier, TierTable};
-use crate::dashboard::error::{PageError, PageResult, VISITOR_LOOKUP_LIMIT, run_within};
+use crate::dashboard::error::{PageError, PageResult};
 use crate::dashboard::form::{AuthenticatedForm, PageNotice};
 use crate::dashboard::view::layout::{
     self, Number, Section, Text, Viewer, format_day, stacked_rows, success_message,
@@ -35,18 +35,7 @@ const GATED: [(Tier, &str, &str); 10] = [
 /// Shows the page if the dashboard is switched on.
 pub(crate) async fn show_plans(visitor: Visitor) -> Response {
     let tiers = visitor.app.admission.tiers();
-    let current = match &visitor.signed {
-        Some(signed) => {
-            let show = async {
-                let client = visitor.dashboard.database_client().await?;
-                Ok::<_, PageError>(
-                    accounts::find_account(&client, &signed.session.email).await?.effective_tier,
-                )
-            };
-            run_within(VISITOR_LOOKUP_LIMIT, show).await.ok()
-        }
-        None => None,
-    };
+    let current = visitor.tier().await;
     let how = html! {
         h2 { "Take another plan" }
         @match (&visitor.signed, visitor.dashboard.settings.billing) {
