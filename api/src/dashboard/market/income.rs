@@ -15,7 +15,7 @@ use super::api_calls::{ApiCalls, MarketError, MarketResult, encode, in_currency}
 use super::block::{Block, read_currency, render_currencies};
 use super::calendar_events::{Calendar, income_call};
 use super::reader::{MarketReader, PageContent, as_file};
-use super::values::{Unit, digits, render_converted, render_value, rows_of, str_of};
+use super::values::{Unit, decimal_of, render_converted, render_value, rows_of, str_of};
 use crate::dashboard::form::Form;
 use crate::dashboard::view::layout::{Number, Text, data_table, error_message, stacked_rows, stacked_table};
 use crate::dashboard::view::plot::{Bar, BarChart};
@@ -47,7 +47,7 @@ pub(crate) async fn show_income(reader: MarketReader, request: Request) -> Respo
         Ok(respond_income(&reader, portfolio, &read_currency(form.text("currency"))).await)
     }
     .await;
-    reader.respond_with(result).await
+    reader.respond_with(result)
 }
 
 /// Responds with the dividend events of the submitted holdings, as an iCalendar file.
@@ -55,7 +55,7 @@ pub(crate) async fn show_calendar(reader: MarketReader, body: Bytes) -> Response
     let form = Form::read(&body);
     let calendar = Calendar::Income { holdings: form.text("holdings"), edits: 0 };
     let file = calendar.respond_to_reader(&reader).await.map(|file| as_file(file, "income.ics"));
-    reader.respond_with(file).await
+    reader.respond_with(file)
 }
 
 /// Responds with the payments of the submitted holdings, as CSV.
@@ -222,9 +222,7 @@ fn months(data: &Value) -> Markup {
 
 /// Bar of a month, in cents: a converted amount has more decimal places than a reader needs.
 fn bar(month: &Value) -> Bar {
-    let amount = |name: &str| {
-        round_to_cents(digits(&month[name]).and_then(|digits| digits.parse().ok()).unwrap_or_default())
-    };
+    let amount = |name: &str| round_to_cents(decimal_of(&month[name]).unwrap_or_default());
     let solid = amount("confirmed");
     Bar { label: month_name(&month["month"], "%b"), solid, light: amount("income") - solid }
 }

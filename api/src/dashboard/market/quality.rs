@@ -208,7 +208,7 @@ fn render_agreement(totals: &BTreeMap<NaiveDate, MonthTotals>) -> Option<Markup>
     };
     let title = "Ex-dates that agree with adjusted closes";
     let lines = vec![PriceLine { name: title.to_owned(), closes: totals.iter().filter_map(share).collect() }];
-    PriceChart { title, currency: "%", lines, ex_dates: Vec::new(), splits: Vec::new() }.render()
+    PriceChart { title, currency: "%", lines, ..PriceChart::default() }.render()
 }
 
 fn render_months_table(rows: &[Value]) -> Markup {
