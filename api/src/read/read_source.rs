@@ -17,11 +17,9 @@ use telemetry::LogLimit;
 use tokio::sync::{Notify, mpsc};
 use tokio_postgres::{AsyncMessage, Client, Config};
 
-use super::data_version::{ControlState, DataVersion};
 use super::served_generation::ServedGeneration;
 use super::{QueryError, build_pool};
 use crate::concurrency::BackgroundTasks;
-use crate::parameters::served_rules::ServedRules;
 
 const ACTIVE: &str = include_str!("../../queries/projection/active.sql");
 const VERSION: &str = include_str!("../../queries/projection/version.sql");
@@ -263,10 +261,7 @@ impl ReadSource {
             client.batch_execute(&path).await?;
         }
         let row = client.query_one(VERSION, &[]).await?;
-        let version = DataVersion::from_row(&row)?;
-        generation.record_known_version(version);
-        generation.set_served_rules(ServedRules::from_row(&row)?);
-        generation.set_control_state(ControlState::from_row(&row)?);
+        let version = generation.record_polled(&row)?;
         self.record_position(shared, version.position.0, followed.is_none());
         if let Some(generation) = opened {
             tracing::info!(generation = id.0, %version, replica = !self.is_primary, "serving");

@@ -59,9 +59,7 @@ pub(crate) async fn render_changes<T: TrackedRow, P>(
     let signer = context.app.signer.of_response(version.to_exact_text());
     let next_cursor = page.split_off_next_cursor(&mut changes, &signer, change_key);
     let mut meta = ListMeta::new(&version, changes.len(), page.limit, next_cursor.clone());
-    if asked.symbols.is_some() {
-        meta.set_missing(missing);
-    }
+    meta.set_missing(asked.symbols.as_ref().map(|_| missing));
     meta.set_depth(Some(Depth { from: floor, tier: context.tier }), context.today);
     meta.sync_from = page.sync_from;
     let is_former =
