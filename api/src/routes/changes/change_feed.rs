@@ -143,15 +143,13 @@ impl JournalStart {
 }
 
 fn future_error(parameter: &str) -> ApiError {
-    let (param, error) = (parameter.to_owned(), "is in the future".to_owned());
-    ApiError::Parameters(vec![ParameterError { param, error, allowed: None }])
+    ApiError::Parameters(vec![ParameterError::new(parameter, "is in the future", None)])
 }
 
 /// Error 400 for a client that must download all data again.
 fn resync_error(parameter: &str, what: &str, begun_at: DateTime<Utc>) -> ApiError {
-    ApiError::Parameters(vec![ParameterError {
-        param: parameter.to_owned(),
-        error: format!("{what}: download everything again, and continue from the sync_from of that response"),
-        allowed: Some(json!({ "minimum": begun_at })),
-    }])
+    let error =
+        format!("{what}: download everything again, and continue from the sync_from of that response");
+    let allowed = json!({ "minimum": begun_at });
+    ApiError::Parameters(vec![ParameterError::new(parameter, error, Some(allowed))])
 }
