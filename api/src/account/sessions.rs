@@ -109,7 +109,7 @@ pub(crate) async fn end_session_of_cookie(client: &mut Client, cookie: &str) -> 
 
 /// Lists the active sessions of an account, newest first.
 pub(crate) async fn list_sessions(client: &Client, account_id: AccountId) -> Result<Vec<SessionSummary>> {
-    find_rows(client, LIST, &[&account_id]).await
+    Ok(find_rows(client, LIST, &[&account_id]).await?)
 }
 
 pub(crate) async fn end_session(
