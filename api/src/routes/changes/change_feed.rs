@@ -125,7 +125,8 @@ impl JournalStart {
                 return Err(resync("is before the first recorded change"));
             }
             Some(SyncPoint::Instant(_)) if row.try_get("is_future")? => {
-                return Err(future_error(parameter));
+                let error = ParameterError::new(parameter, "is in the future", None);
+                return Err(ApiError::Parameters(vec![error]));
             }
             Some(SyncPoint::Instant(_)) => {
                 let before: Option<JournalPosition> = row.try_get("before")?;
@@ -140,10 +141,6 @@ impl JournalStart {
         }
         Ok(Self { journal, place, now })
     }
-}
-
-fn future_error(parameter: &str) -> ApiError {
-    ApiError::Parameters(vec![ParameterError::new(parameter, "is in the future", None)])
 }
 
 /// Error 400 for a client that must download all data again.
