@@ -81,7 +81,7 @@ pub(crate) async fn find_account(client: &Client, email: &str) -> Result<Account
 
 /// Lists all accounts, ordered by email address.
 pub(crate) async fn list_accounts(client: &Client) -> Result<Vec<AccountDetails>> {
-    find_rows(client, LIST, &[]).await
+    Ok(find_rows(client, LIST, &[]).await?)
 }
 
 /// Disables or enables an account. The change applies from the next request on. Disabling also ends the account's

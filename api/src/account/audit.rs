@@ -154,12 +154,12 @@ pub(crate) async fn record_refused_sign_in(client: &Client, id: AccountId, addre
 
 /// Lists the audit log entries of all accounts with this email address, oldest first. Deleted accounts are included.
 pub(crate) async fn list_email_history(client: &Client, email: &str) -> Result<Vec<AuditEntry>> {
-    find_rows(client, HISTORY, &[&email]).await
+    Ok(find_rows(client, HISTORY, &[&email]).await?)
 }
 
 /// Lists the latest entries of one account, newest first.
 pub(crate) async fn list_recent_entries(client: &Client, account_id: AccountId) -> Result<Vec<AuditEntry>> {
-    find_rows(client, LOG, &[&account_id, &SHOWN]).await
+    Ok(find_rows(client, LOG, &[&account_id, &SHOWN]).await?)
 }
 
 /// Result of an account operation.
@@ -181,13 +181,13 @@ pub(crate) enum AccountError {
     Database(#[from] tokio_postgres::Error),
 }
 
-pub(super) async fn find_rows<T: FromRow>(
+/// Runs a query, and converts its rows.
+pub(crate) async fn find_rows<T: FromRow>(
     client: &Client,
     statement: &str,
     parameters: &[&(dyn ToSql + Sync)],
-) -> Result<Vec<T>> {
-    let rows = client.query(statement, parameters).await?;
-    Ok(rows.iter().map(T::from_row).collect::<Result<_, _>>()?)
+) -> Result<Vec<T>, tokio_postgres::Error> {
+    client.query(statement, parameters).await?.iter().map(T::from_row).collect()
 }
 
 /// Runs a query that returns at most one row, and converts the row; `None` without a row.

@@ -181,7 +181,7 @@ pub(crate) async fn find_key(
 /// Lists at most 200 keys of an account, in order of creation. If the account has more keys, the list prefers active
 /// keys, and then newer keys. Keys that were deleted more than 30 days ago are left out.
 pub(crate) async fn list_keys(client: &Client, account_id: AccountId) -> Result<Vec<ApiKey>> {
-    find_rows(client, LIST, &[&account_id]).await
+    Ok(find_rows(client, LIST, &[&account_id]).await?)
 }
 
 fn refused(message: impl Into<String>) -> AccountError {

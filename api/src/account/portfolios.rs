@@ -45,7 +45,7 @@ sql_row! {
 
 /// Lists the portfolios of an account, ordered by name.
 pub(crate) async fn list_portfolios(client: &Client, account_id: AccountId) -> Result<Vec<Portfolio>> {
-    find_rows(client, LIST, &[&account_id]).await
+    Ok(find_rows(client, LIST, &[&account_id]).await?)
 }
 
 /// Finds the portfolio with this name; `None` if it does not exist. No portfolio has an invalid name.

@@ -109,7 +109,7 @@ pub(crate) async fn end_session_of_cookie(client: &mut Client, cookie: &str) -> 
 
 /// Lists the active sessions of an account, newest first.
 pub(crate) async fn list_sessions(client: &Client, account_id: AccountId) -> Result<Vec<SessionSummary>> {
-    find_rows(client, LIST, &[&account_id]).await
+    Ok(find_rows(client, LIST, &[&account_id]).await?)
 }
 
 pub(crate) async fn end_session(
@@ -179,12 +179,6 @@ async fn remember_devices(
     Ok(())
 }
 
-/// Deletes all known devices of an account.
-async fn forget_devices(account: &LockedAccount<'_>) -> Result<()> {
-    account.transaction.execute(FORGET, &[&account.id, &0i64]).await?;
-    Ok(())
-}
-
 const END_LINKS: &str = include_str!("../../queries/accounts/end_links.sql");
 const END_SESSIONS: &str = include_str!("../../queries/accounts/end_sessions.sql");
 
@@ -201,7 +195,7 @@ pub(crate) async fn end_sessions(account: &LockedAccount<'_>) -> Result<u64> {
 /// Ends an account's one-time links and sessions, and deletes its known devices. Returns the number of ended sessions.
 pub(super) async fn end_links_and_sessions(account: &LockedAccount<'_>) -> Result<u64> {
     end_links(account).await?;
-    forget_devices(account).await?;
+    account.transaction.execute(FORGET, &[&account.id, &0i64]).await?;
     end_sessions(account).await
 }
 

@@ -97,7 +97,7 @@ pub(crate) async fn count_by_day(
     account_id: AccountId,
     since: NaiveDate,
 ) -> Result<Vec<DailyCalls>> {
-    find_rows(client, BY_DAY, &[&account_id, &since]).await
+    Ok(find_rows(client, BY_DAY, &[&account_id, &since]).await?)
 }
 
 /// Counts an account's calls by endpoint and key, from the day `since` on. The highest count comes first; at most 50
@@ -107,7 +107,7 @@ pub(crate) async fn count_by_endpoint(
     account_id: AccountId,
     since: NaiveDate,
 ) -> Result<Vec<EndpointCalls>> {
-    find_rows(client, BY_ENDPOINT, &[&account_id, &since]).await
+    Ok(find_rows(client, BY_ENDPOINT, &[&account_id, &since]).await?)
 }
 
 /// Counts an account's refused and failed calls by endpoint and outcome, from the day `since` on. The row with the
@@ -117,5 +117,5 @@ pub(crate) async fn count_refused(
     account_id: AccountId,
     since: NaiveDate,
 ) -> Result<Vec<RefusedCalls>> {
-    find_rows(client, REFUSALS, &[&account_id, &since]).await
+    Ok(find_rows(client, REFUSALS, &[&account_id, &since]).await?)
 }

@@ -105,7 +105,8 @@ impl AdmissionQueue {
         let deciding = async {
             let (decision, decided) = oneshot::channel();
             let waiting = WaitingCall { call, decision };
-            self.calls.try_send(waiting).map_err(|_| AdmissionError::QueueFull)?;
+            let full = |_| AdmissionError::Undecided("the admission queue is full");
+            self.calls.try_send(waiting).map_err(full)?;
             // The worker enforces the timeout for a whole batch. The timeout begins with the batch, not with the
             // arrival of a call.
             decided.await.map_err(|_| AdmissionError::Ended)?

@@ -10,7 +10,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use backon::{BackoffBuilder, ExponentialBuilder};
 use chrono::{DateTime, NaiveDate, Utc};
 use store::connect;
 use store::db::refuse_older_schema;
@@ -23,7 +22,7 @@ use super::decision::{AdmissionDecision, AdmissionError, AdmissionRequest, CallG
 use crate::account::statistics::CallOutcome;
 use crate::auth::credential::PresentedKey;
 use crate::auth::{AccountId, KeyId, SharedTiers, Tier};
-use crate::concurrency::BackgroundTasks;
+use crate::concurrency::{BackgroundTasks, connection_pauses};
 
 const ADMIT: &str = include_str!("../../queries/access/admit.sql");
 const REFUND: &str = include_str!("../../queries/access/refund.sql");
@@ -127,9 +126,9 @@ impl AdmissionStore {
         let mut grants: Vec<Option<Grant>> = groups.keys.iter().map(|_| None).collect();
         for row in &rows {
             let index = usize::try_from(row.try_get::<_, i64>("ordinal")? - 1).ok();
-            let grant =
-                index.and_then(|index| grants.get_mut(index)).ok_or(AdmissionError::UnrequestedKey)?;
-            *grant = Some(Grant::from_row(row)?);
+            let grant = index.and_then(|index| grants.get_mut(index));
+            let unrequested = AdmissionError::Undecided("the database returned a key that was not requested");
+            *grant.ok_or(unrequested)? = Some(Grant::from_row(row)?);
         }
         let decide =
             |(call, index): (&AdmissionRequest, usize)| Some(grants[index].as_mut()?.decide_next(call));
@@ -162,7 +161,7 @@ impl AdmissionStore {
                 return Ok(None);
             }
         }
-        Err(AdmissionError::Contended)
+        Err(AdmissionError::Undecided("concurrent changes of the account prevented a decision"))
     }
 
     /// Renews the leases of slots that this instance has, each given with the key of its stream. Returns the renewed
@@ -275,7 +274,7 @@ impl StoreConnection {
             replied_at: Instant::now(),
             store: None,
             connecting: None,
-            pauses: connection_pauses(),
+            pauses: pauses(),
             failures: 0,
         }
     }
@@ -345,7 +344,7 @@ impl StoreConnection {
         let connected = connecting.await;
         self.connecting = None;
         let store = connected.map_err(|_| AdmissionError::Ended)??;
-        self.pauses = connection_pauses();
+        self.pauses = pauses();
         Ok(store)
     }
 
@@ -356,12 +355,6 @@ impl StoreConnection {
 }
 
 /// Pauses before connection attempts. The first attempt is made at once.
-fn connection_pauses() -> Box<dyn Iterator<Item = Duration> + Send> {
-    let repeated = ExponentialBuilder::default()
-        .with_min_delay(MIN_PAUSE)
-        .with_max_delay(MAX_PAUSE)
-        .with_jitter()
-        .without_max_times()
-        .build();
-    Box::new(iter::once(Duration::ZERO).chain(repeated))
+fn pauses() -> Box<dyn Iterator<Item = Duration> + Send> {
+    Box::new(iter::once(Duration::ZERO).chain(connection_pauses(MIN_PAUSE, MAX_PAUSE)))
 }

@@ -176,16 +176,12 @@ impl Grant {
 /// Reason for a missing decision. One failure may concern all waiting calls, so the type is `Clone`.
 #[derive(Debug, Clone, thiserror::Error)]
 pub(crate) enum AdmissionError {
-    #[error("the admission queue is full")]
-    QueueFull,
     #[error("the admission worker has stopped")]
     Ended,
     #[error("the database did not respond in time")]
     Timeout,
-    #[error("concurrent changes of the account prevented a decision")]
-    Contended,
-    #[error("the database returned a key that was not requested")]
-    UnrequestedKey,
+    #[error("{0}")]
+    Undecided(&'static str),
     #[error("the connection to the database was lost")]
     ConnectionLost(#[source] Arc<tokio_postgres::Error>),
     #[error("the database refused a statement")]

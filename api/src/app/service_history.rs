@@ -15,11 +15,11 @@ use serde::Serialize;
 use store::db::{add_session_options, error_chain};
 use store::{FromRow, sql_row, tls};
 use telemetry::listener::DURATION_BUCKETS;
-use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Config, Row};
 use utoipa::ToSchema;
 
 use super::traffic_recorder::{DAYS, TrafficRecorder, first_day, start_of};
+use crate::account::audit::find_rows;
 use crate::concurrency::BackgroundTasks;
 use crate::concurrency::refreshed::RefreshedValue;
 use crate::metrics::TrafficCounter;
@@ -205,14 +205,6 @@ pub(crate) async fn find_maintenance(
     limit: i64,
 ) -> Result<Vec<Maintenance>, tokio_postgres::Error> {
     find_rows(client, MAINTENANCE, &[&after, &limit]).await
-}
-
-async fn find_rows<T: FromRow>(
-    client: &Client,
-    statement: &str,
-    parameters: &[&(dyn ToSql + Sync)],
-) -> Result<Vec<T>, tokio_postgres::Error> {
-    client.query(statement, parameters).await?.iter().map(T::from_row).collect()
 }
 
 /// Reader of the history.

@@ -15,6 +15,7 @@ use std::thread::available_parallelism;
 use std::time::Duration;
 use std::{io, result};
 
+use backon::{BackoffBuilder, ExponentialBackoff, ExponentialBuilder};
 use futures::FutureExt;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc;
@@ -55,6 +56,16 @@ impl BackgroundTasks {
         self.tracker.close();
         tokio::time::timeout(time_limit, self.tracker.wait()).await.is_ok()
     }
+}
+
+/// Endless pauses between attempts to connect. They grow from `min` to `max`.
+pub(crate) fn connection_pauses(min: Duration, max: Duration) -> ExponentialBackoff {
+    ExponentialBuilder::default()
+        .with_min_delay(min)
+        .with_max_delay(max)
+        .with_jitter()
+        .without_max_times()
+        .build()
 }
 
 /// Maximum number of task yields before a batch is sent. During each yield, new requests can join the batch.

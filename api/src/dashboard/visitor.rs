@@ -14,14 +14,14 @@ use super::error::{PAGE_DEADLINE, PageError, PageResult, VISITOR_LOOKUP_LIMIT, r
 use super::session_cookie;
 use super::view::layout::{self, Section, SignedInHolder, Viewer};
 use super::view::live_example::ExampleCache;
-use crate::account::AccountActor;
 use crate::account::sessions::{self, BrowserSession, ClientDevices, SessionOrigin};
+use crate::account::{AccountActor, accounts};
 use crate::admission::RequestContext;
 use crate::app::settings::MarketPages;
 use crate::app::site_address::SiteAddress;
 use crate::app::{App, DashboardState};
-use crate::auth::AccountId;
 use crate::auth::client_address::ClientNetwork;
+use crate::auth::{AccountId, Tier};
 
 /// Visitor of a page, with the visitor's session if there is one.
 #[derive(Debug, Clone)]
@@ -96,6 +96,16 @@ impl Visitor {
     }
 
     /// Visitor as a [`Viewer`], for the layout.
+    /// Tier of the signed-in account; `None` without a session, or if the account cannot be read in time.
+    pub(crate) async fn tier(&self) -> Option<Tier> {
+        let email = &self.signed.as_ref()?.session.email;
+        let find = async {
+            let client = self.dashboard.database_client().await?;
+            Ok::<_, PageError>(accounts::find_account(&client, email).await?.effective_tier)
+        };
+        run_within(VISITOR_LOOKUP_LIMIT, find).await.ok()
+    }
+
     pub(crate) fn viewer(&self) -> Viewer<'_> {
         self.signed.as_ref().map_or(Viewer::Visitor, |signed| Viewer::Holder(signed.holder()))
     }

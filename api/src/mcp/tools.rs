@@ -237,7 +237,7 @@ pub(super) fn remaining_cursor(skip: usize, page: Option<&str>) -> String {
 }
 
 fn argument_error(param: &str, error: &str, allowed: Option<Value>) -> ParameterError {
-    ParameterError { param: param.chars().take(64).collect(), error: error.to_owned(), allowed }
+    ParameterError::new(param.chars().take(64).collect::<String>(), error, allowed)
 }
 
 #[cfg(test)]

@@ -93,7 +93,7 @@ impl<'a> ParameterReader<'a> {
                 continue;
             };
             let param = truncate_for_message(name);
-            self.errors.push(ParameterError { param, error: error.to_owned(), allowed });
+            self.errors.push(ParameterError::new(param, error, allowed));
         }
         match (self.errors.is_empty(), self.bad_cursor) {
             (false, _) => Err(ParameterErrors::Parameters(self.errors)),
@@ -104,7 +104,7 @@ impl<'a> ParameterReader<'a> {
 
     /// Records an error.
     pub(crate) fn add_error(&mut self, param: &str, error: impl Into<String>, allowed: Option<Value>) {
-        self.errors.push(ParameterError { param: param.to_owned(), error: error.into(), allowed });
+        self.errors.push(ParameterError::new(param, error, allowed));
     }
 
     /// Records an error if the condition is false.
@@ -330,6 +330,10 @@ pub(crate) struct ParameterError {
 }
 
 impl ParameterError {
+    pub(crate) fn new(param: impl Into<String>, error: impl Into<String>, allowed: Option<Value>) -> Self {
+        Self { param: param.into(), error: error.into(), allowed }
+    }
+
     /// Error for an unknown filter value.
     pub(crate) fn unknown_value(param: &str, UnknownFacet { word, nearest }: UnknownFacet) -> Self {
         let error = format!(
@@ -337,7 +341,7 @@ impl ParameterError {
             truncate_for_message(&word),
             nearest.join(", ")
         );
-        Self { param: param.to_owned(), error, allowed: Some(json!(nearest)) }
+        Self::new(param, error, Some(json!(nearest)))
     }
 }
 

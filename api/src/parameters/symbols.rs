@@ -41,11 +41,6 @@ impl RequestedSymbol {
         is_item.then(|| Self::parse(parameter, item)).transpose()
     }
 
-    /// List that contains only this symbol.
-    pub(crate) fn to_list(&self) -> SymbolList {
-        SymbolList(vec![self.clone()])
-    }
-
     /// True if the address is an identifier or has a market. Several listings may have it.
     pub(crate) fn may_be_shared(&self) -> bool {
         self.candidates.iter().any(|key| !is_plain_symbol(key))

@@ -18,10 +18,9 @@ use tokio::sync::Mutex;
 use tokio::sync::futures::Notified;
 use tokio::time::{Instant, timeout_at};
 
-use super::data_version::ControlState;
-use super::lookup::run_query;
+use super::lookup::{first_row, run_query};
 use super::read_source::{ConnectionSettings, ReadSource, SharedReadState};
-use super::{DataVersion, QueryError, ServedGeneration};
+use super::{QueryError, ServedGeneration};
 use crate::concurrency::BackgroundTasks;
 use crate::parameters::MinVersion;
 use crate::parameters::served_rules::ServedRules;
@@ -212,10 +211,7 @@ impl KeptGenerations {
 
 async fn learn_version(generation: &ServedGeneration) -> Result<(), QueryError> {
     let rows = run_query(generation, VERSION, &[]).await?;
-    let row = rows.first().ok_or(QueryError::Unversioned(generation.id))?;
-    generation.record_known_version(DataVersion::from_row(row)?);
-    generation.set_served_rules(ServedRules::from_row(row)?);
-    generation.set_control_state(ControlState::from_row(row)?);
+    generation.record_polled(first_row(generation, &rows)?)?;
     Ok(())
 }
 

@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
-use backon::{BackoffBuilder, ExponentialBuilder};
 use deadpool_postgres::RecyclingMethod;
 use futures::StreamExt;
 use store::connect;
@@ -17,11 +16,9 @@ use telemetry::LogLimit;
 use tokio::sync::{Notify, mpsc};
 use tokio_postgres::{AsyncMessage, Client, Config};
 
-use super::data_version::{ControlState, DataVersion};
 use super::served_generation::ServedGeneration;
 use super::{QueryError, build_pool};
-use crate::concurrency::BackgroundTasks;
-use crate::parameters::served_rules::ServedRules;
+use crate::concurrency::{BackgroundTasks, connection_pauses};
 
 const ACTIVE: &str = include_str!("../../queries/projection/active.sql");
 const VERSION: &str = include_str!("../../queries/projection/version.sql");
@@ -162,6 +159,7 @@ impl ReadSource {
         connecting: ConnectionSettings,
     ) {
         static LIMIT: LogLimit = LogLimit::new();
+        let new_pauses = || connection_pauses(Duration::from_millis(100), Duration::from_millis(300));
         let mut pauses = None;
         loop {
             let Err(error) = self.follow_until_disconnected(&shared, &connecting).await else { continue };
@@ -176,7 +174,7 @@ impl ReadSource {
             if let Some(suppressed) = LIMIT.admit() {
                 tracing::warn!(error = %error_chain(&error), suppressed, "cannot follow the projection");
             }
-            let pause = pauses.get_or_insert_with(reconnect_pauses).next();
+            let pause = pauses.get_or_insert_with(new_pauses).next();
             tokio::time::sleep(pause.unwrap_or(POLL)).await;
         }
     }
@@ -263,10 +261,7 @@ impl ReadSource {
             client.batch_execute(&path).await?;
         }
         let row = client.query_one(VERSION, &[]).await?;
-        let version = DataVersion::from_row(&row)?;
-        generation.record_known_version(version);
-        generation.set_served_rules(ServedRules::from_row(&row)?);
-        generation.set_control_state(ControlState::from_row(&row)?);
+        let version = generation.record_polled(&row)?;
         self.record_position(shared, version.position.0, followed.is_none());
         if let Some(generation) = opened {
             tracing::info!(generation = id.0, %version, replica = !self.is_primary, "serving");
@@ -290,15 +285,6 @@ impl ReadSource {
             *self.current_at.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
         }
     }
-}
-
-fn reconnect_pauses() -> backon::ExponentialBackoff {
-    ExponentialBuilder::default()
-        .with_min_delay(Duration::from_millis(100))
-        .with_max_delay(Duration::from_millis(300))
-        .with_jitter()
-        .without_max_times()
-        .build()
 }
 
 /// Returns when the server does not reply to a heartbeat within [`BEAT_TIMEOUT`]. An error is a reply too: if the

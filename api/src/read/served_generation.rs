@@ -11,7 +11,7 @@ use deadpool_postgres::{Object, Pool};
 use foldhash::fast::RandomState;
 use store::ids::{GenerationId, JournalPosition};
 use tokio::sync::{mpsc, oneshot};
-use tokio_postgres::Row;
+use tokio_postgres::{Error, Row};
 use tokio_util::sync::CancellationToken;
 
 use super::QueryError;
@@ -145,17 +145,20 @@ impl ServedGeneration {
         Arc::clone(&self.served_rules.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    pub(super) fn set_served_rules(&self, rules: ServedRules) {
-        *self.served_rules.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(rules);
-    }
-
     /// Newest known state of the control tables.
     pub(crate) fn control_state(&self) -> ControlState {
         *self.control_state.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn set_control_state(&self, control_state: ControlState) {
+    /// Records the data version, the rules and the control state of a polled row.
+    pub(super) fn record_polled(&self, row: &Row) -> Result<DataVersion, Error> {
+        let version = DataVersion::from_row(row)?;
+        self.record_known_version(version);
+        let rules = Arc::new(ServedRules::from_row(row)?);
+        *self.served_rules.write().unwrap_or_else(PoisonError::into_inner) = rules;
+        let control_state = ControlState::from_row(row)?;
         *self.control_state.write().unwrap_or_else(PoisonError::into_inner) = control_state;
+        Ok(version)
     }
 
     /// Newest known data version of the generation.
@@ -171,7 +174,7 @@ impl ServedGeneration {
     }
 
     /// Records a version, unless a newer version is known.
-    pub(super) fn record_known_version(&self, version: DataVersion) {
+    fn record_known_version(&self, version: DataVersion) {
         let mut known = self.version.write().unwrap_or_else(PoisonError::into_inner);
         // The version of a response can be older than the known version, or belong to another generation. Such a
         // version is not recorded.

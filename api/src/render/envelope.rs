@@ -148,10 +148,10 @@ impl ListMeta {
         self.today = depth.map(|_| today);
     }
 
-    /// Sets the unknown symbols of the request, and adds one warning about all of them.
-    pub(crate) fn set_missing(&mut self, missing: Vec<String>) {
-        self.warnings.extend(Warning::unknown_symbols(&missing));
-        self.missing = Some(missing);
+    /// Sets the unknown symbols of the request, and adds one warning about all of them. `None` leaves out the field.
+    pub(crate) fn set_missing(&mut self, missing: impl Into<Option<Vec<String>>>) {
+        self.missing = missing.into();
+        self.warnings.extend(self.missing.as_deref().and_then(Warning::unknown_symbols));
     }
 }
 

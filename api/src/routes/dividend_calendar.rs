@@ -227,9 +227,7 @@ async fn page<const DAYS: u64>(
     let next_cursor = asked.page.split_off_next_cursor(&mut rows, &signer, CalendarRow::key);
     let mut meta = ListMeta::new(&version, rows.len(), asked.page.limit, next_cursor);
     meta.today = Some(context.today);
-    if asked.symbols.is_some() {
-        meta.set_missing(missing);
-    }
+    meta.set_missing(asked.symbols.as_ref().map(|_| missing));
     let Some(currency) = &asked.currency else { return render_page(&asked.output, &rows, &meta, version) };
     let amounts = rows.iter().map(|row| payment_rate(&row.dividend.currency, row.dividend.ex_date));
     let amounts: Vec<_> = amounts.collect();
@@ -382,8 +380,6 @@ async fn split_page(context: HandlerContext<SplitCalendarParameters>) -> Result<
     let rows = present.map(|row| SplitCalendarRow::of(row, context.today)).collect::<Result<Vec<_>, _>>()?;
     context.render_page(&asked.output, &asked.page, version, &rows, |meta| {
         meta.today = Some(context.today);
-        if asked.symbols.is_some() {
-            meta.set_missing(missing);
-        }
+        meta.set_missing(asked.symbols.as_ref().map(|_| missing));
     })
 }

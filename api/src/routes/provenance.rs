@@ -100,9 +100,7 @@ async fn render_sources(context: HandlerContext<SourcesParameters>) -> Result<Re
     let sources = lookup::rows_with(&rows, "source").map(SourceRow::from_row);
     let sources = sources.collect::<Result<Vec<_>, _>>().map_err(QueryError::from)?;
     context.render_page(&asked.output, &asked.page, version, &sources, |meta| {
-        if asked.symbols.is_some() {
-            meta.set_missing(missing);
-        }
+        meta.set_missing(asked.symbols.as_ref().map(|_| missing))
     })
 }
 

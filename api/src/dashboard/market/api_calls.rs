@@ -241,6 +241,15 @@ impl ApiCalls {
         }
     }
 
+    /// Body of the response, unchanged.
+    pub(crate) async fn text(&self, target: &str) -> MarketResult<String> {
+        let response = self.respond(target).await?;
+        match response.status() {
+            StatusCode::OK => Ok(String::from_utf8_lossy(&read_body(response).await?).into_owned()),
+            _ => Err(Self::read_refusal(response).await?),
+        }
+    }
+
     /// Reads the error in a response.
     pub(crate) async fn read_refusal(response: Response) -> MarketResult<MarketError> {
         let status = response.status();

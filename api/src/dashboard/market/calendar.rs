@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use axum::response::Response;
 use chrono::{Datelike, Days, Months, NaiveDate, Weekday};
 use maud::{Markup, html};
-use rust_decimal::Decimal;
 use serde_json::Value;
 
 use super::api_calls::{ApiCalls, MarketResult, encode, with_parameter};
@@ -14,7 +13,7 @@ use super::block::{
 };
 use super::calendar_events::Calendar;
 use super::reader::{MarketReader, PageContent};
-use super::values::{Unit, digits, humanize, render_converted, render_value, rows_of, str_of};
+use super::values::{Unit, decimal_of, humanize, render_converted, render_value, rows_of, str_of};
 use crate::auth::years_before;
 use crate::dashboard::form::Form;
 use crate::dashboard::view::layout::Section;
@@ -90,8 +89,7 @@ async fn read_events(calls: &ApiCalls, call: &str) -> MarketResult<(Vec<Value>, 
 }
 
 fn largest_first(mut events: Vec<Value>) -> Vec<Value> {
-    let market_cap = |event: &Value| digits(&event["reporting_market_cap"])?.parse::<Decimal>().ok();
-    events.sort_by_cached_key(|event| std::cmp::Reverse(market_cap(event)));
+    events.sort_by_cached_key(|event| std::cmp::Reverse(decimal_of(&event["reporting_market_cap"])));
     events
 }
 
@@ -218,7 +216,7 @@ fn calendar_url(symbols: &str) -> String {
 pub(crate) async fn show_file(reader: MarketReader) -> Response {
     let parameters = reader.parameters();
     let calendar = Calendar::Dividends(parameters.text("symbols"));
-    reader.respond_with(calendar.respond_to_reader(&reader).await).await
+    reader.respond_with(calendar.respond_to_reader(&reader).await)
 }
 
 /// Kinds of days, each with the value of the parameter `days`, a title, and the path and further parameters of the API

@@ -45,7 +45,7 @@ pub(crate) struct PriceLine {
 }
 
 /// Content of the chart.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct PriceChart<'a> {
     /// Name of the values, for example `Raw close`.
     pub(crate) title: &'a str,

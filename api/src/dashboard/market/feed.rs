@@ -170,11 +170,7 @@ fn unknown_cell_field(field: &str) -> ApiError {
     allowed.dedup();
     let field: String = field.chars().take(64).collect();
     let error = format!("has no value {field:?}");
-    ApiError::Parameters(vec![ParameterError {
-        param: "field".to_owned(),
-        error,
-        allowed: Some(json!(allowed)),
-    }])
+    ApiError::Parameters(vec![ParameterError::new("field", error, Some(json!(allowed)))])
 }
 
 async fn show_calendar(call: FeedCall) -> Result<Response, ApiError> {

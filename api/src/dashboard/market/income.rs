@@ -15,9 +15,9 @@ use super::api_calls::{ApiCalls, MarketError, MarketResult, encode, in_currency}
 use super::block::{Block, read_currency, render_currencies};
 use super::calendar_events::{Calendar, income_call};
 use super::reader::{MarketReader, PageContent, as_file};
-use super::values::{Unit, digits, render_converted, render_value, rows_of, str_of};
+use super::values::{Unit, decimal_of, render_converted, render_value, rows_of, str_of};
 use crate::dashboard::form::Form;
-use crate::dashboard::view::layout::{Number, Text, data_table, error_message, stacked_table};
+use crate::dashboard::view::layout::{Number, Text, data_table, error_message, stacked_rows, stacked_table};
 use crate::dashboard::view::plot::{Bar, BarChart};
 use parts::{
     content, entry_fields, heading, month_name, render_gaps, round_to_cents, save_form, unconverted,
@@ -47,7 +47,7 @@ pub(crate) async fn show_income(reader: MarketReader, request: Request) -> Respo
         Ok(respond_income(&reader, portfolio, &read_currency(form.text("currency"))).await)
     }
     .await;
-    reader.respond_with(result).await
+    reader.respond_with(result)
 }
 
 /// Responds with the dividend events of the submitted holdings, as an iCalendar file.
@@ -55,7 +55,7 @@ pub(crate) async fn show_calendar(reader: MarketReader, body: Bytes) -> Response
     let form = Form::read(&body);
     let calendar = Calendar::Income { holdings: form.text("holdings"), edits: 0 };
     let file = calendar.respond_to_reader(&reader).await.map(|file| as_file(file, "income.ics"));
-    reader.respond_with(file).await
+    reader.respond_with(file)
 }
 
 /// Responds with the payments of the submitted holdings, as CSV.
@@ -222,9 +222,7 @@ fn months(data: &Value) -> Markup {
 
 /// Bar of a month, in cents: a converted amount has more decimal places than a reader needs.
 fn bar(month: &Value) -> Bar {
-    let amount = |name: &str| {
-        round_to_cents(digits(&month[name]).and_then(|digits| digits.parse().ok()).unwrap_or_default())
-    };
+    let amount = |name: &str| round_to_cents(decimal_of(&month[name]).unwrap_or_default());
     let solid = amount("confirmed");
     Bar { label: month_name(&month["month"], "%b"), solid, light: amount("income") - solid }
 }
@@ -251,19 +249,14 @@ fn payments(data: &Value) -> Markup {
     let payments = rows_of(&data["payments"]);
     html! {
         details { summary { (payments.len()) " payments" }
-            (stacked_table("Table: payments", &[Text("Payment"), Text("Holding"), Text("Ex-date"), Number("A share"), Number("Income"), Text("Status")], html! {
-                @for row in payments {
-                    @let currency = str_of(&row["currency"]);
-                    tr {
-                        th scope="row" { (render_value(&row["payment_date"], Unit::Date)) }
-                        td data-label="Holding" { (str_of(&row["symbol"])) }
-                        td data-label="Ex-date" { (render_value(&row["ex_date"], Unit::Date)) }
-                        td.number data-label="A share" { (render_value(&row["amount"], Unit::PerShare(currency))) }
-                        td.number data-label="Income" { (render_converted(&row["income"], currency, row.get("converted"), Unit::Money)) }
-                        td data-label="Status" { (str_of(&row["amount_status"])) }
-                    }
-                }
-            }))
+            (stacked_rows("Table: payments", payments, &[
+                (Text("Payment"), &|row| render_value(&row["payment_date"], Unit::Date)),
+                (Text("Holding"), &|row| html! { (str_of(&row["symbol"])) }),
+                (Text("Ex-date"), &|row| render_value(&row["ex_date"], Unit::Date)),
+                (Number("A share"), &|row| render_value(&row["amount"], Unit::PerShare(str_of(&row["currency"])))),
+                (Number("Income"), &|row| render_converted(&row["income"], str_of(&row["currency"]), row.get("converted"), Unit::Money)),
+                (Text("Status"), &|row| html! { (str_of(&row["amount_status"])) }),
+            ]))
         }
     }
 }

@@ -8,7 +8,7 @@
 //! Invariants: page responses are passed to their connections one at a time. A slow client does not delay the next
 //! page.
 
-mod api_calls;
+pub(super) mod api_calls;
 mod block;
 mod calendar;
 mod calendar_events;

@@ -18,7 +18,7 @@ use super::chart::{Close, PriceChart, PriceLine};
 use super::reader::{MarketReader, PageContent};
 use super::values::{Unit, describe_flag, humanize, render_date, render_value, rows_of, str_of};
 use crate::auth::years_before;
-use crate::dashboard::view::layout::{Number, Section, Text, data_table, stacked_table};
+use crate::dashboard::view::layout::{Number, Section, Text, Words, data_table, stacked_rows};
 use crate::dashboard::view::markdown::render_inline;
 use crate::dashboard::view::plot::{Bar, BarChart};
 use crate::dashboard::view::{format_count, format_grouped};
@@ -87,18 +87,16 @@ fn render(tables: &QualityTables, as_of: Option<NaiveDate>, first_day: NaiveDate
 pub(crate) fn render_sources(sources: &[Value]) -> Markup {
     html! {
         @if sources.is_empty() { p { "No rows are loaded." } } @else {
-            (stacked_table("Table: sources and licences", &[Text("Source"), Text("Rows"), Text("Licence"), Text("Attribution"), Text("Redistribution")], html! {
-                @for source in sources {
-                    @let licence = source["licence"].as_str().unwrap_or("not stated");
-                    tr {
-                        th scope="row" { (str_of(&source["source"])) }
-                        td data-label="Rows" { (rows_of(&source["kinds"]).iter().map(str_of).collect::<Vec<_>>().join(", ")) }
-                        td data-label="Licence" { @match source["url"].as_str() { Some(url) => a href=(url) rel="license" { (licence) }, None => (licence) } }
-                        td.words data-label="Attribution" { (source["attribution"].as_str().unwrap_or("–")) }
-                        td data-label="Redistribution" { @match source["redistribution"].as_bool() { Some(true) => "allowed", Some(false) => "not allowed", None => "–" } }
-                    }
-                }
-            }))
+            (stacked_rows("Table: sources and licences", sources, &[
+                (Text("Source"), &|source| html! { (str_of(&source["source"])) }),
+                (Text("Rows"), &|source| html! { (rows_of(&source["kinds"]).iter().map(str_of).collect::<Vec<_>>().join(", ")) }),
+                (Text("Licence"), &|source| {
+                    let licence = source["licence"].as_str().unwrap_or("not stated");
+                    html! { @match source["url"].as_str() { Some(url) => a href=(url) rel="license" { (licence) }, None => (licence) } }
+                }),
+                (Words("Attribution"), &|source| html! { (source["attribution"].as_str().unwrap_or("–")) }),
+                (Text("Redistribution"), &|source| html! { @match source["redistribution"].as_bool() { Some(true) => "allowed", Some(false) => "not allowed", None => "–" } }),
+            ]))
         }
     }
 }
@@ -124,18 +122,14 @@ fn feed_table(feeds: &[FeedCount], first_day: NaiveDate) -> Markup {
 fn held_table(rows: &[HeldRowCount]) -> Markup {
     html! {
         @if rows.is_empty() { p { "None." } } @else {
-            (stacked_table("Table: rows that no figure uses", &[Text("Reason"), Text("Kind"), Text("Feed"), Number("Rows"), Number("Securities"), Text("Example")], html! {
-                @for row in rows {
-                    tr {
-                        th scope="row" { (humanize(&row.reason)) }
-                        td data-label="Kind" { (row.kind) }
-                        td data-label="Feed" { (row.source) }
-                        td.number data-label="Rows" { (format_grouped(row.rows)) }
-                        td.number data-label="Securities" { (format_grouped(row.securities)) }
-                        td data-label="Example" { (link(&row.example)) }
-                    }
-                }
-            }))
+            (stacked_rows("Table: rows that no figure uses", rows, &[
+                (Text("Reason"), &|row| html! { (humanize(&row.reason)) }),
+                (Text("Kind"), &|row| html! { (row.kind) }),
+                (Text("Feed"), &|row| html! { (row.source) }),
+                (Number("Rows"), &|row| html! { (format_grouped(row.rows)) }),
+                (Number("Securities"), &|row| html! { (format_grouped(row.securities)) }),
+                (Text("Example"), &|row| link(&row.example)),
+            ]))
         }
     }
 }
@@ -214,45 +208,27 @@ fn render_agreement(totals: &BTreeMap<NaiveDate, MonthTotals>) -> Option<Markup>
     };
     let title = "Ex-dates that agree with adjusted closes";
     let lines = vec![PriceLine { name: title.to_owned(), closes: totals.iter().filter_map(share).collect() }];
-    PriceChart { title, currency: "%", lines, ex_dates: Vec::new(), splits: Vec::new() }.render()
+    PriceChart { title, currency: "%", lines, ..PriceChart::default() }.render()
 }
 
 fn render_months_table(rows: &[Value]) -> Markup {
-    let headings = [
-        Text("Month"),
-        Text("Source"),
-        Number("Rows"),
-        Text("Coverage"),
-        Number("Agreement"),
-        Number("Corrected"),
-        Number("Cancelled"),
-        Number("Median lag"),
-        Number("95 % lag"),
-    ];
     let days = |row: &Value, name: &str| {
         html! { @if row[name].is_null() { "–" } @else { (render_value(&row[name], Unit::Plain)) " days" } }
     };
-    stacked_table(
-        "Table: quality by month and source",
-        &headings,
-        html! {
-            @for row in rows {
-                tr {
-                    th scope="row" { (str_of(&row["month"]).get(..7).unwrap_or_default()) }
-                    td data-label="Source" { (str_of(&row["source"])) }
-                    td.number data-label="Rows" { (format_grouped(count_of(row, "rows"))) }
-                    td data-label="Coverage" { (render_coverage(&row["coverage"])) }
-                    td.number data-label="Agreement" {
-                        @match percent(count_of(row, "agreeing"), count_of(row, "ex_dates")) { Some(percent) => { (percent) " %" }, None => "–" }
-                    }
-                    td.number data-label="Corrected" { (count_of(row, "corrected")) }
-                    td.number data-label="Cancelled" { (count_of(row, "cancelled")) }
-                    td.number data-label="Median lag" { (days(row, "lag_median_days")) }
-                    td.number data-label="95 % lag" { (days(row, "lag_p95_days")) }
-                }
-            }
-        },
-    )
+    let agreement = |row: &Value| percent(count_of(row, "agreeing"), count_of(row, "ex_dates"));
+    html! {
+        (stacked_rows("Table: quality by month and source", rows, &[
+            (Text("Month"), &|row| html! { (str_of(&row["month"]).get(..7).unwrap_or_default()) }),
+            (Text("Source"), &|row| html! { (str_of(&row["source"])) }),
+            (Number("Rows"), &|row| html! { (format_grouped(count_of(row, "rows"))) }),
+            (Text("Coverage"), &|row| render_coverage(&row["coverage"])),
+            (Number("Agreement"), &|row| html! { @match agreement(row) { Some(percent) => { (percent) " %" }, None => "–" } }),
+            (Number("Corrected"), &|row| html! { (count_of(row, "corrected")) }),
+            (Number("Cancelled"), &|row| html! { (count_of(row, "cancelled")) }),
+            (Number("Median lag"), &|row| days(row, "lag_median_days")),
+            (Number("95 % lag"), &|row| days(row, "lag_p95_days")),
+        ]))
+    }
 }
 
 /// Number of covered active securities by type, for example `stock 3 of 4`.

@@ -19,14 +19,13 @@ use tokio::sync::Semaphore;
 use super::api_calls::{ApiCalls, MarketError, MarketResult, encode, with_parameter};
 use super::block::render_listings;
 use super::values::{rows_of, str_of};
-use crate::account::accounts;
 use crate::admission::RequestContext;
 use crate::app::App;
 use crate::app::settings::MarketPages;
 use crate::app::site_address::SiteAddress;
 use crate::auth::Tier;
 use crate::connection::current_request_id;
-use crate::dashboard::error::{PageError, VISITOR_LOOKUP_LIMIT, run_within};
+use crate::dashboard::error::PageError;
 use crate::dashboard::form::Form;
 use crate::dashboard::view::format_count;
 use crate::dashboard::view::layout::{
@@ -71,10 +70,11 @@ impl FromRequestParts<App> for MarketReader {
         }
         let renderer = parts.extensions.get::<PageRenderer>().cloned().ok_or_else(unavailable)?;
         let visitor = find_visitor(parts, app).await.map_err(IntoResponse::into_response)?;
-        let tier = match &visitor {
-            Some(visitor) => tier_of(visitor).await.max(app.settings.dashboard.pages_tier),
-            None => app.settings.dashboard.pages_tier,
+        let own_tier = match &visitor {
+            Some(visitor) => visitor.tier().await,
+            None => None,
         };
+        let tier = own_tier.unwrap_or(Tier::Free).max(app.settings.dashboard.pages_tier);
         let public = app.settings.dashboard.public_url.as_ref();
         let origin = SiteAddress::from_request(&parts.headers, client, is_proxied, public).origin;
         let query = parts.uri.query().unwrap_or_default().to_owned();
@@ -96,16 +96,6 @@ async fn find_visitor(parts: &mut Parts, app: &App) -> Result<Option<Visitor>, P
         return Ok(None);
     }
     Visitor::from_request_parts(parts, app).await.map(Some)
-}
-
-/// Tier of the visitor's account, or the lowest tier if it is unknown.
-async fn tier_of(visitor: &Visitor) -> Tier {
-    let Some(signed) = &visitor.signed else { return Tier::Free };
-    let find = async {
-        let client = visitor.dashboard.database_client().await?;
-        Ok::<_, PageError>(accounts::find_account(&client, &signed.session.email).await?.effective_tier)
-    };
-    run_within(VISITOR_LOOKUP_LIMIT, find).await.unwrap_or(Tier::Free)
 }
 
 /// Response for a client address that exceeded its page limit. `seconds` is the wait until the next page is allowed.
@@ -179,7 +169,7 @@ impl MarketReader {
     {
         let html = HeaderValue::from_static("text/html; charset=utf-8");
         let page = self.cached_page(target, build).await;
-        self.respond_with(page.map(|page| ([(header::CONTENT_TYPE, html)], page))).await
+        self.respond_with(page.map(|page| ([(header::CONTENT_TYPE, html)], page)))
     }
 
     /// Responds with a page that shows what the visitor has entered. Such a page is not cached.
@@ -187,15 +177,15 @@ impl MarketReader {
     where
         F: Future<Output = Result<PageContent, MarketError>>,
     {
-        self.respond_with(self.build_page(build).await.map(Html)).await
+        self.respond_with(self.build_page(build).await.map(Html))
     }
 
     /// Responds with a result, or with the page of its error. The caller awaits the result, because the futures of pages
     /// are too large to be moved.
-    pub(crate) async fn respond_with<T: IntoResponse>(&self, result: MarketResult<T>) -> Response {
+    pub(crate) fn respond_with<T: IntoResponse>(&self, result: MarketResult<T>) -> Response {
         match result {
             Ok(done) => done.into_response(),
-            Err(error) => self.respond_error(error).await,
+            Err(error) => self.respond_error(error),
         }
     }
 
@@ -282,39 +272,33 @@ impl MarketReader {
     }
 
     /// Responds with the error page for an error, or with the redirect if the error is [`MarketError::Redirect`].
-    pub(crate) async fn respond_error(&self, error: MarketError) -> Response {
-        let (status, title, text) = match error {
+    pub(crate) fn respond_error(&self, error: MarketError) -> Response {
+        let text = to_sentence(&error.to_string());
+        let sentence = html! { p { (text) } };
+        let (status, title, content) = match error {
             MarketError::Redirect(address) => return Redirect::temporary(&address).into_response(),
             MarketError::UnknownSymbol { symbol, nearest } => {
                 return self.respond_unknown(&symbol, &nearest);
             }
-            MarketError::NotFound { message, .. } => {
-                (StatusCode::NOT_FOUND, "Nothing is here", to_sentence(&message))
+            MarketError::NotFound { .. } => (StatusCode::NOT_FOUND, "Nothing is here", sentence),
+            MarketError::Refused(_) => (StatusCode::UNPROCESSABLE_ENTITY, "That did not work", sentence),
+            MarketError::NotInPlan(_) => (StatusCode::FORBIDDEN, "Not in this plan", sentence),
+            MarketError::Ambiguous(_, listings) => {
+                let content = html! { (sentence) (render_listings(rows_of(&listings))) };
+                (StatusCode::MULTIPLE_CHOICES, "Several listings", content)
             }
-            MarketError::Ambiguous(message, listings) => return self.respond_ambiguous(&message, &listings),
-            MarketError::Refused(message) => {
-                (StatusCode::UNPROCESSABLE_ENTITY, "That did not work", to_sentence(&message))
-            }
-            MarketError::NotInPlan(message) => {
-                (StatusCode::FORBIDDEN, "Not in this plan", to_sentence(&message))
-            }
-            error @ (MarketError::LeftOut(_) | MarketError::NeedsKey) => {
-                let body = html! {
-                    h1 { "Left out" }
-                    p { (to_sentence(&error.to_string())) " " a href="/quality#sources" { "Sources and licences" } }
-                };
-                let page = self.lay_out("Left out", Section::Security, None, &body);
-                return (StatusCode::FORBIDDEN, Html(page)).into_response();
+            MarketError::LeftOut(_) | MarketError::NeedsKey => {
+                let content = html! { p { (text) " " a href="/quality#sources" { "Sources and licences" } } };
+                (StatusCode::FORBIDDEN, "Left out", content)
             }
             MarketError::Unavailable(cause) => {
                 let request_id = current_request_id();
                 tracing::warn!(request_id = request_id.as_str(), %cause, "a market page is unavailable");
-                let text =
-                    format!("The service cannot show this now; try again shortly. Request {request_id}.");
-                (StatusCode::SERVICE_UNAVAILABLE, "Not now", text)
+                let content = html! { p { "The service cannot show this now; try again shortly. Request " (request_id) "." } };
+                (StatusCode::SERVICE_UNAVAILABLE, "Not now", content)
             }
         };
-        let body = html! { h1 { (title) } p { (text) } };
+        let body = html! { h1 { (title) } (content) };
         (status, Html(self.lay_out(title, Section::Security, None, &body))).into_response()
     }
 
@@ -328,18 +312,7 @@ impl MarketReader {
             }
         }
         .await;
-        self.respond_with(result).await
-    }
-
-    /// Responds with status 300 and the listings among which the reader has to choose.
-    fn respond_ambiguous(&self, message: &str, listings: &Value) -> Response {
-        let body = html! {
-            h1 { "Several listings" }
-            p { (to_sentence(message)) }
-            (render_listings(rows_of(listings)))
-        };
-        (StatusCode::MULTIPLE_CHOICES, Html(self.lay_out("Several listings", Section::Security, None, &body)))
-            .into_response()
+        self.respond_with(result)
     }
 
     /// Responds with status 404, a search form, and securities that are similar to the unknown symbol.

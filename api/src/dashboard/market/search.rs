@@ -83,7 +83,7 @@ const PAGES: [&str; 10] = [
 
 pub(crate) async fn show_sitemap(reader: MarketReader) -> Response {
     let kind = [(header::CONTENT_TYPE, HeaderValue::from_static("application/xml"))];
-    reader.respond_with(write_sitemap(&reader).await.map(|xml| (kind, xml))).await
+    reader.respond_with(write_sitemap(&reader).await.map(|xml| (kind, xml)))
 }
 
 async fn write_sitemap(reader: &MarketReader) -> MarketResult<String> {

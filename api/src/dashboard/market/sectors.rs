@@ -45,7 +45,7 @@ pub(crate) async fn show_sector(reader: MarketReader, path: Result<Path<String>,
         Ok(reader.respond(target, |calls| one(calls, sector.clone())).await)
     }
     .await;
-    reader.respond_with(result).await
+    reader.respond_with(result)
 }
 
 async fn list(calls: ApiCalls, sort: String) -> MarketResult<PageContent> {

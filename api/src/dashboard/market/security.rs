@@ -62,7 +62,7 @@ pub(crate) async fn show_security(
     reader: MarketReader,
     path: Result<Path<String>, PathRejection>,
 ) -> Response {
-    let Ok(Path(symbol)) = path else { return reader.respond_error(MarketError::nothing_here()).await };
+    let Ok(Path(symbol)) = path else { return reader.respond_error(MarketError::nothing_here()) };
     let (depth, tier) = (reader.depth_years(), reader.tier);
     let choice = PriceChoice::read(&reader.parameters(), reader.app.today(), depth);
     let target = format!("/s/{}{}", encode(&symbol), choice.query());
@@ -294,7 +294,7 @@ pub(crate) async fn show_csv(
     reader: MarketReader,
     path: Result<Path<(String, String)>, PathRejection>,
 ) -> Response {
-    reader.respond_with(read_csv(&reader, path).await).await
+    reader.respond_with(read_csv(&reader, path).await)
 }
 
 async fn read_csv(

@@ -83,6 +83,10 @@ pub(crate) fn digits(value: &Value) -> Option<String> {
     }
 }
 
+pub(crate) fn decimal_of(value: &Value) -> Option<Decimal> {
+    digits(value)?.parse().ok()
+}
+
 /// Number as text, rounded and with its unit; `None` for null.
 pub(crate) fn format_value(value: &Value, unit: Unit<'_>) -> Option<String> {
     let digits = digits(value)?;

@@ -12,7 +12,7 @@ use tokio_postgres::Client;
 use super::sign_in::{
     check_password, find_stored, new_password_field, or_refund, redirect_signed_in, redirect_signed_out,
 };
-use crate::account::audit::{self, AuditEntry};
+use crate::account::audit;
 use crate::account::password::{self, HashingClient, StoredPassword};
 use crate::account::sessions::{self, SessionCookies, SessionSummary};
 use crate::account::{AccountError, LockedAccount, accounts, parse_email};
@@ -21,7 +21,7 @@ use crate::auth::SessionId;
 use crate::dashboard::error::{PageError, PageResult};
 use crate::dashboard::form::{AuthenticatedForm, Form, PageNotice};
 use crate::dashboard::view::layout::{
-    Section, Text, error_message, format_time, stacked_table, success_message, to_sentence,
+    Section, Text, error_message, format_time, stacked_rows, stacked_table, success_message, to_sentence,
 };
 use crate::dashboard::visitor::AccountHolder;
 
@@ -259,25 +259,22 @@ pub(crate) async fn show_audit_log(holder: AccountHolder) -> PageResult {
     let body = html! {
         h1 { "Log" }
         p.lead { "Changes of this account, its keys and its plan. The log cannot be changed." }
-        (stacked_table("Log", &[Text("What"), Text("When"), Text("By"), Text("Details")], html! { @for entry in &entries { (row(entry)) } }))
+        (stacked_rows("Log", &entries, &[
+            (Text("What"), &|entry| html! { (action_text(&entry.action)) }),
+            (Text("When"), &|entry| format_time(entry.at)),
+            (Text("By"), &|entry| html! { (actor_text(&entry.actor)) }),
+            (Text("Details"), &|entry| html! { (describe_details(&entry.details)) }),
+        ]))
         p.hint { "The newest " (entries.len()) " entries." }
     };
     Ok(holder.render_page("Log", Section::Log, &body))
 }
 
-fn row(entry: &AuditEntry) -> Markup {
-    let by = match entry.actor.as_str() {
+fn actor_text(actor: &str) -> &'static str {
+    match actor {
         "account" => "you",
         "visitor" => "a visitor",
         _ => "the operator",
-    };
-    html! {
-        tr {
-            th scope="row" { (action_text(&entry.action)) }
-            td data-label="When" { (format_time(entry.at)) }
-            td data-label="By" { (by) }
-            td data-label="Details" { (describe_details(&entry.details)) }
-        }
     }
 }
 

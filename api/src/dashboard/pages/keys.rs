@@ -14,7 +14,7 @@ use crate::auth::KeyId;
 use crate::dashboard::error::{PageError, PageResult, to_form_message};
 use crate::dashboard::form::{AuthenticatedForm, Form, PageNotice};
 use crate::dashboard::view::layout::{
-    Section, Text, error_message, format_day, format_time, stacked_table, success_message,
+    Section, Text, error_message, format_day, format_time, stacked_rows, success_message,
 };
 use crate::dashboard::visitor::AccountHolder;
 
@@ -141,31 +141,24 @@ pub(crate) fn render_key_table(keys: &[&ApiKey], with_actions: bool) -> Markup {
         keys.iter().any(|other| other.id > key.id && other.name == key.name && other.status == "active")
     };
     html! {
-        (stacked_table("Table of keys", &[Text("Name"), Text("Key"), Text("Status"), Text("Created"), Text("Expires"), Text("Last used")], html! { @for key in keys { (row(key, with_actions, is_replaced(key))) } }))
-    }
-}
-
-fn row(key: &ApiKey, with_actions: bool, is_replaced: bool) -> Markup {
-    let is_active = key.status == "active";
-    html! {
-        tr {
-            th scope="row" { (key.name) }
-            td data-label="Key" {
+        (stacked_rows("Table of keys", keys.iter().copied(), &[
+            (Text("Name"), &|key| html! { (key.name) }),
+            (Text("Key"), &|key| html! {
                 code { "dds_live_…" (key.last_four) }
-                @if with_actions && is_active {
+                @if with_actions && key.status == "active" {
                     div.actions {
-                        @if !is_replaced {
+                        @if !is_replaced(key) {
                             a href={ "/dashboard/keys/" (key.id) "/replace" } aria-label={ "Replace " (key.name) } { "Replace" }
                         }
                         a.danger href={ "/dashboard/keys/" (key.id) "/delete" } aria-label={ "Delete " (key.name) } { "Delete" }
                     }
                 }
-            }
-            td data-label="Status" { span.tag.off[!is_active] { (key.status) } }
-            td data-label="Created" { (format_day(key.created_at)) }
-            td data-label="Expires" { @match key.expires_at { Some(at) => (format_time(at)), None => "never" } }
-            td data-label="Last used" { (format_last_use(key)) }
-        }
+            }),
+            (Text("Status"), &|key| html! { span.tag.off[key.status != "active"] { (key.status) } }),
+            (Text("Created"), &|key| format_day(key.created_at)),
+            (Text("Expires"), &|key| html! { @match key.expires_at { Some(at) => (format_time(at)), None => "never" } }),
+            (Text("Last used"), &|key| format_last_use(key)),
+        ]))
     }
 }
 

@@ -27,7 +27,9 @@ use serde_json::{Map, Value};
 
 use crate::app::App;
 use crate::dashboard::error::PageError;
-use crate::dashboard::view::layout::{self, Number, Section, Text, Viewer, stacked_table, to_sentence};
+use crate::dashboard::view::layout::{
+    self, Number, Section, Text, Viewer, Words, stacked_rows, stacked_table, to_sentence,
+};
 use crate::dashboard::view::markdown::{self, rule_link, split_at_rule};
 use crate::dashboard::visitor::{Visitor, has_market_pages};
 use crate::parameters::DEPRECATIONS;
@@ -51,11 +53,11 @@ fn render_overview(fields: &FieldsByRule<'_>) -> Markup {
     html! {
         p.lead { "Each figure follows one of " (RULES.len()) " rules. The page of a rule has its text, its source, its edge cases and worked examples." }
         h2 { "Rules" }
-        (stacked_table("Rules", &[Text("Rule"), Text("Subject"), Text("Fields")], html! {
-            @for rule in RULES {
-                tr { th scope="row" { (rule_link(rule.id)) } td.words data-label="Subject" { (rule.title) } td.words data-label="Fields" { (render_fields(fields.get(rule.id))) } }
-            }
-        }))
+        (stacked_rows("Rules", RULES, &[
+            (Text("Rule"), &|rule| rule_link(rule.id)),
+            (Words("Subject"), &|rule| html! { (rule.title) }),
+            (Words("Fields"), &|rule| render_fields(fields.get(rule.id))),
+        ]))
         h2 id="types" { "Types of distributions" }
         p { "The type decides which figures include a payment (" (rule_link("R3")) ")." }
         (render_types())
@@ -64,28 +66,19 @@ fn render_overview(fields: &FieldsByRule<'_>) -> Markup {
 }
 
 fn render_types() -> Markup {
-    let headings = [
-        "Type",
-        "TTM and its yield",
-        "TTM with specials",
-        "Forward, growth, streak, payout",
-        "Adjustment factor",
-    ];
-    let yes_or_no = |is_included: bool| if is_included { "yes" } else { "no" };
-    let types = DividendType::ALL.iter().map(|kind| (*kind, None)).chain([SCHEDULED]);
+    let yes_or_no = |is_included: bool| html! { @if is_included { "yes" } @else { "no" } };
+    let types: Vec<_> = DividendType::ALL.iter().map(|kind| (*kind, None)).chain([SCHEDULED]).collect();
     html! {
-        (stacked_table("Types of distributions", &headings.map(Text), html! {
-            @for (kind, frequency) in types {
-                @let class = kind.class(frequency);
-                tr {
-                    th scope="row" { code { (kind) } @if frequency.is_some() { " with a number of payments a year" } }
-                    td data-label=(headings[1]) { (yes_or_no(class.is_regular())) }
-                    td data-label=(headings[2]) { (yes_or_no(class.in_ttm_total())) }
-                    td data-label=(headings[3]) { (yes_or_no(class.is_regular())) }
-                    td data-label=(headings[4]) { @if class == DividendClass::Stock { "as a split" } @else { (yes_or_no(class.in_price_factor())) } }
-                }
-            }
-        }))
+        (stacked_rows("Types of distributions", &types, &[
+            (Text("Type"), &|(kind, frequency)| html! { code { (kind) } @if frequency.is_some() { " with a number of payments a year" } }),
+            (Text("TTM and its yield"), &|(kind, frequency)| yes_or_no(kind.class(*frequency).is_regular())),
+            (Text("TTM with specials"), &|(kind, frequency)| yes_or_no(kind.class(*frequency).in_ttm_total())),
+            (Text("Forward, growth, streak, payout"), &|(kind, frequency)| yes_or_no(kind.class(*frequency).is_regular())),
+            (Text("Adjustment factor"), &|(kind, frequency)| match kind.class(*frequency) {
+                DividendClass::Stock => html! { "as a split" },
+                class => yes_or_no(class.in_price_factor()),
+            }),
+        ]))
     }
 }
 
@@ -114,16 +107,12 @@ fn render_rule(rule: &Rule, title: &str, fields: Option<&BTreeSet<&str>>, cases:
         @if !parameters.is_empty() {
             section {
                 h2 { "Parameters" }
-                (stacked_table("Parameters", &[Text("Parameter"), Number("Default"), Text("Unit"), Text("Meaning")], html! {
-                    @for parameter in parameters {
-                        tr {
-                            th scope="row" { code { (parameter.name) } }
-                            td.number data-label="Default" { (parameter.default) }
-                            td data-label="Unit" { (parameter.unit) }
-                            td.words data-label="Meaning" { (markdown::render_inline(parameter.meaning)) }
-                        }
-                    }
-                }))
+                (stacked_rows("Parameters", parameters, &[
+                    (Text("Parameter"), &|parameter| html! { code { (parameter.name) } }),
+                    (Number("Default"), &|parameter| html! { (parameter.default) }),
+                    (Text("Unit"), &|parameter| html! { (parameter.unit) }),
+                    (Words("Meaning"), &|parameter| markdown::render_inline(parameter.meaning)),
+                ]))
             }
         }
         @if !cases.is_empty() {
@@ -336,16 +325,12 @@ fn render_versions() -> Markup {
         h1 { "Versions and deprecation" }
         (markdown::render_paragraphs(VERSIONS))
         h2 { "Deprecated parts" }
-        (stacked_table("Deprecated parts", &[Text("Part"), Text("Replacement"), Text("Deprecated"), Text("Removed")], html! {
-            @for part in &DEPRECATIONS {
-                tr {
-                    th scope="row" { "parameter " code { (part.parameter) } " of " code { (part.path) } }
-                    td data-label="Replacement" { code { (part.replacement) } }
-                    td data-label="Deprecated" { (part.announced.format("%-d %B %Y")) }
-                    td data-label="Removed" { "not before " (part.sunset.format("%-d %B %Y")) }
-                }
-            }
-        }))
+        (stacked_rows("Deprecated parts", &DEPRECATIONS, &[
+            (Text("Part"), &|part| html! { "parameter " code { (part.parameter) } " of " code { (part.path) } }),
+            (Text("Replacement"), &|part| html! { code { (part.replacement) } }),
+            (Text("Deprecated"), &|part| html! { (part.announced.format("%-d %B %Y")) }),
+            (Text("Removed"), &|part| html! { "not before " (part.sunset.format("%-d %B %Y")) }),
+        ]))
     }
 }
 

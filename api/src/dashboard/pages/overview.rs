@@ -9,7 +9,9 @@ use crate::account::keys::{ApiKey, list_keys};
 use crate::account::statistics::{self, AccountUsage, CallOutcome, EndpointCalls, RefusedCalls, find_usage};
 use crate::dashboard::error::PageResult;
 use crate::dashboard::form::PageNotice;
-use crate::dashboard::view::layout::{Number, Section, Text, format_time, stacked_table, success_message};
+use crate::dashboard::view::layout::{
+    Number, Section, Text, Words, format_time, stacked_rows, stacked_table, success_message,
+};
 use crate::dashboard::view::{chart, format_count, format_grouped};
 use crate::dashboard::visitor::AccountHolder;
 
@@ -155,17 +157,13 @@ fn refused(rows: &[RefusedCalls]) -> Markup {
         @if !rows.is_empty() {
             section.panel aria-labelledby="refused" {
                 h2 id="refused" { "Refused calls, and what to do" }
-                (stacked_table("Refused calls", &[Text("What happened"), Text("Endpoint"), Number("Calls"), Text("Last"), Text("What to do")], html! {
-                    @for row in rows {
-                        tr {
-                            th scope="row" { (happened(row.outcome)) }
-                            td data-label="Endpoint" { code { (row.endpoint) } }
-                            td.number data-label="Calls" { (format_grouped(row.calls)) }
-                            td data-label="Last" { (format_time(row.last_at)) }
-                            td.words data-label="What to do" { (advice(row.outcome)) }
-                        }
-                    }
-                }))
+                (stacked_rows("Refused calls", rows, &[
+                    (Text("What happened"), &|row| html! { (happened(row.outcome)) }),
+                    (Text("Endpoint"), &|row| html! { code { (row.endpoint) } }),
+                    (Number("Calls"), &|row| html! { (format_grouped(row.calls)) }),
+                    (Text("Last"), &|row| format_time(row.last_at)),
+                    (Words("What to do"), &|row| advice(row.outcome)),
+                ]))
             }
         }
     }

@@ -9,11 +9,11 @@ use maud::{Markup, html};
 use crate::account::accounts::{self, AccountDetails};
 use crate::app::App;
 use crate::app::settings::Billing;
-use crate::auth::{Tier, TierLimits, TierTable};
-use crate::dashboard::error::{PageError, PageResult, VISITOR_LOOKUP_LIMIT, run_within};
+use crate::auth::{Tier, TierTable};
+use crate::dashboard::error::{PageError, PageResult};
 use crate::dashboard::form::{AuthenticatedForm, PageNotice};
 use crate::dashboard::view::layout::{
-    self, Number, Section, Text, Viewer, format_day, stacked_table, success_message,
+    self, Number, Section, Text, Viewer, format_day, stacked_rows, success_message,
 };
 use crate::dashboard::view::{format_count, format_grouped};
 use crate::dashboard::visitor::{AccountHolder, Visitor};
@@ -35,18 +35,7 @@ const GATED: [(Tier, &str, &str); 10] = [
 /// Shows the page if the dashboard is switched on.
 pub(crate) async fn show_plans(visitor: Visitor) -> Response {
     let tiers = visitor.app.admission.tiers();
-    let current = match &visitor.signed {
-        Some(signed) => {
-            let show = async {
-                let client = visitor.dashboard.database_client().await?;
-                Ok::<_, PageError>(
-                    accounts::find_account(&client, &signed.session.email).await?.effective_tier,
-                )
-            };
-            run_within(VISITOR_LOOKUP_LIMIT, show).await.ok()
-        }
-        None => None,
-    };
+    let current = visitor.tier().await;
     let how = html! {
         h2 { "Take another plan" }
         @match (&visitor.signed, visitor.dashboard.settings.billing) {
@@ -86,11 +75,11 @@ fn body(tiers: &TierTable, current: Option<Tier>, how: &Markup) -> Markup {
         }
         section aria-labelledby="gated" {
             h2 id="gated" { "Endpoints that need a paid plan" }
-            (stacked_table("Table of endpoints that need a paid plan", &[Text("Feature"), Text("Call"), Text("Plan")], html! {
-                @for (tier, feature, call) in GATED {
-                    tr { th scope="row" { (feature) } td data-label="Call" { code { (call) } } td data-label="Plan" { (and_higher(tier)) } }
-                }
-            }))
+            (stacked_rows("Table of endpoints that need a paid plan", &GATED, &[
+                (Text("Feature"), &|(_, feature, _)| html! { (feature) }),
+                (Text("Call"), &|(.., call)| html! { code { (call) } }),
+                (Text("Plan"), &|(tier, ..)| and_higher(*tier)),
+            ]))
             p.hint { "Every other endpoint of the " a href="/docs" { "reference" } " is in every plan." }
         }
         (how)
@@ -100,19 +89,15 @@ fn body(tiers: &TierTable, current: Option<Tier>, how: &Markup) -> Markup {
 /// Table of plans. The plan `current` is marked as the visitor's plan.
 pub(crate) fn render_plan_table(tiers: &TierTable, current: Option<Tier>) -> Markup {
     html! {
-        (stacked_table("Table of plans", &[Text("Plan"), Number("Calls a minute"), Number("Burst"), Number("Calls a month"), Number("History"), Text("Endpoints"), Text("Bulk")], html! {
-            @for plan in &tiers.0 {
-                tr {
-                    th scope="row" { (plan_title(plan.tier)) @if current == Some(plan.tier) { " " span.tag { "yours" } } }
-                    td.number data-label="Calls a minute" { (plan.rate_per_minute) }
-                    td.number data-label="Burst" { (plan.burst) }
-                    td.number data-label="Calls a month" { (format_grouped(plan.monthly_quota)) }
-                    td.number data-label="History" { (years(plan)) }
-                    td data-label="Endpoints" { (endpoints(plan.tier)) }
-                    td data-label="Bulk" { @if plan.tier == Tier::Professional { "yes" } @else { "no" } }
-                }
-            }
-        }))
+        (stacked_rows("Table of plans", &tiers.0, &[
+            (Text("Plan"), &|plan| html! { (plan_title(plan.tier)) @if current == Some(plan.tier) { " " span.tag { "yours" } } }),
+            (Number("Calls a minute"), &|plan| html! { (plan.rate_per_minute) }),
+            (Number("Burst"), &|plan| html! { (plan.burst) }),
+            (Number("Calls a month"), &|plan| html! { (format_grouped(plan.monthly_quota)) }),
+            (Number("History"), &|plan| html! { (format_count(plan.depth_years, "year", "years")) }),
+            (Text("Endpoints"), &|plan| html! { (endpoints(plan.tier)) }),
+            (Text("Bulk"), &|plan| html! { @if plan.tier == Tier::Professional { "yes" } @else { "no" } }),
+        ]))
     }
 }
 
@@ -130,10 +115,6 @@ fn endpoints(tier: Tier) -> &'static str {
 
 fn and_higher(tier: Tier) -> Markup {
     html! { (plan_title(tier)) @if tier < Tier::Professional { " or higher" } }
-}
-
-fn years(plan: &TierLimits) -> String {
-    format_count(plan.depth_years, "year", "years")
 }
 
 /// Display name of a tier.

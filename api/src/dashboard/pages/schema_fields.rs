@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use serde_json::Value;
 
-use crate::dashboard::view::layout::{Text, stacked_table};
+use crate::dashboard::view::layout::{Text, stacked_rows};
 use crate::dashboard::view::markdown;
 use crate::routes::openapi::code_samples::plain;
 
@@ -43,11 +43,11 @@ pub(super) fn fields(document: &Value, operation: &str, schema: &Value) -> Marku
         @if !rows.is_empty() {
             details {
                 summary { "Fields of the answer (" (rows.len()) ")" }
-                (stacked_table(&format!("Fields of {operation}"), &[Text("Field"), Text("Type"), Text("Meaning")], html! {
-                    @for (name, kind, meaning) in &rows {
-                        tr { th scope="row" { code { (name) } } td data-label="Type" { (kind) } td data-label="Meaning" { (markdown::render_inline(meaning)) } }
-                    }
-                }))
+                (stacked_rows(&format!("Fields of {operation}"), &rows, &[
+                    (Text("Field"), &|(name, ..)| html! { code { (name) } }),
+                    (Text("Type"), &|(_, kind, _)| html! { (kind) }),
+                    (Text("Meaning"), &|(.., meaning)| markdown::render_inline(meaning)),
+                ]))
             }
         }
     }

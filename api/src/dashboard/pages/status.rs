@@ -5,7 +5,6 @@
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use chrono::{DateTime, Utc};
 use market::decimal::ExactDecimal;
 use maud::{Markup, html};
 use rust_decimal::Decimal;
@@ -15,7 +14,7 @@ use crate::app::service_history::{
     EndpointGroup, Incident, Maintenance, MaintenanceState, ServiceHistory, TrafficPeriod,
 };
 use crate::dashboard::view::layout::{
-    self, Number, Section, Text, Viewer, data_table, format_time, stacked_table,
+    self, Number, Section, Text, Viewer, data_table, format_time, stacked_rows,
 };
 use crate::dashboard::view::{format_count, format_decimal, format_grouped};
 use crate::dashboard::visitor::Visitor;
@@ -85,16 +84,12 @@ fn feed_table(feeds: Option<&[FeedAge]>) -> Markup {
         @match feeds {
             None => p { "Unknown." },
             Some([]) => p { "No data." },
-            Some(feeds) => (stacked_table("Table: age of the data", &[Text("Feed"), Text("Kind"), Text("Newest day"), Text("Last update")], html! {
-                @for feed in feeds {
-                    tr {
-                        th scope="row" { (feed.source) }
-                        td data-label="Kind" { (feed.kind) }
-                        td data-label="Newest day" { (feed.newest.format("%-d %b %Y")) }
-                        td data-label="Last update" { (format_time(feed.updated_at)) }
-                    }
-                }
-            })),
+            Some(feeds) => (stacked_rows("Table: age of the data", feeds, &[
+                (Text("Feed"), &|feed| html! { (feed.source) }),
+                (Text("Kind"), &|feed| html! { (feed.kind) }),
+                (Text("Newest day"), &|feed| html! { (feed.newest.format("%-d %b %Y")) }),
+                (Text("Last update"), &|feed| format_time(feed.updated_at)),
+            ])),
         }
     }
 }
@@ -227,47 +222,29 @@ fn milliseconds(duration: Option<ExactDecimal>) -> String {
 }
 
 fn group_table(groups: &[EndpointGroup]) -> Markup {
-    let headings = [
-        Text("Group"),
-        Number("Calls"),
-        Number("Without server errors"),
-        Number("p50"),
-        Number("p95"),
-        Number("p50, 24 hours"),
-        Number("p95, 24 hours"),
-    ];
     html! {
         @if groups.is_empty() { p { "No traffic." } } @else {
-            (stacked_table("Table: endpoints in 90 days", &headings, html! {
-                @for EndpointGroup { group, last_24_hours: day, last_90_days: all } in groups {
-                    tr {
-                        th scope="row" { (group) }
-                        td.number data-label="Calls" { (format_grouped(all.calls)) }
-                        td.number data-label="Without server errors" { (share(all.availability_percent)) }
-                        td.number data-label="p50" { (milliseconds(all.p50_ms)) }
-                        td.number data-label="p95" { (milliseconds(all.p95_ms)) }
-                        td.number data-label="p50, 24 hours" { (milliseconds(day.p50_ms)) }
-                        td.number data-label="p95, 24 hours" { (milliseconds(day.p95_ms)) }
-                    }
-                }
-            }))
+            (stacked_rows("Table: endpoints in 90 days", groups, &[
+                (Text("Group"), &|row| html! { (row.group) }),
+                (Number("Calls"), &|row| html! { (format_grouped(row.last_90_days.calls)) }),
+                (Number("Without server errors"), &|row| html! { (share(row.last_90_days.availability_percent)) }),
+                (Number("p50"), &|row| html! { (milliseconds(row.last_90_days.p50_ms)) }),
+                (Number("p95"), &|row| html! { (milliseconds(row.last_90_days.p95_ms)) }),
+                (Number("p50, 24 hours"), &|row| html! { (milliseconds(row.last_24_hours.p50_ms)) }),
+                (Number("p95, 24 hours"), &|row| html! { (milliseconds(row.last_24_hours.p95_ms)) }),
+            ]))
         }
     }
 }
 
 fn incident_table(incidents: &[Incident]) -> Markup {
-    let end = |end: Option<DateTime<Utc>>| html! { @if let Some(end) = end { (format_time(end)) } @else { "may continue" } };
     html! {
         @if incidents.is_empty() { p { "None." } } @else {
-            (stacked_table("Table: incidents", &[Text("Start"), Text("End"), Number("Failed")], html! {
-                @for incident in incidents {
-                    tr {
-                        th scope="row" { (format_time(incident.start)) }
-                        td data-label="End" { (end(incident.end)) }
-                        td.number data-label="Failed" { (format_decimal(incident.failure_percent.0, 0, 2)) " % of " (format_grouped(incident.calls)) }
-                    }
-                }
-            }))
+            (stacked_rows("Table: incidents", incidents, &[
+                (Text("Start"), &|incident| format_time(incident.start)),
+                (Text("End"), &|incident| incident.end.map_or_else(|| html! { "may continue" }, format_time)),
+                (Number("Failed"), &|incident| html! { (format_decimal(incident.failure_percent.0, 0, 2)) " % of " (format_grouped(incident.calls)) }),
+            ]))
         }
     }
 }
@@ -275,16 +252,12 @@ fn incident_table(incidents: &[Incident]) -> Markup {
 fn maintenance_table(works: &[Maintenance]) -> Markup {
     html! {
         @if works.is_empty() { p { "None." } } @else {
-            (stacked_table("Table: planned work", &[Text("Start"), Text("End"), Text("State"), Text("Work")], html! {
-                @for work in works {
-                    tr {
-                        th scope="row" { (format_time(work.start)) }
-                        td data-label="End" { (format_time(work.end)) }
-                        td data-label="State" { (work.state.as_str().replace('_', " ")) }
-                        td data-label="Work" { (work.description) }
-                    }
-                }
-            }))
+            (stacked_rows("Table: planned work", works, &[
+                (Text("Start"), &|work| format_time(work.start)),
+                (Text("End"), &|work| format_time(work.end)),
+                (Text("State"), &|work| html! { (work.state.as_str().replace('_', " ")) }),
+                (Text("Work"), &|work| html! { (work.description) }),
+            ]))
         }
     }
 }

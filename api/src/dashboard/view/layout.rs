@@ -5,7 +5,7 @@ use chrono::{DateTime, Utc};
 use maud::{Markup, PreEscaped, html};
 
 use crate::dashboard::session_cookie;
-pub(crate) use Heading::{Number, Text};
+pub(crate) use Heading::{Number, Text, Words};
 
 /// Person who views a page.
 #[derive(Debug, Clone, Copy)]
@@ -261,6 +261,8 @@ pub(crate) fn to_sentence(message: &str) -> String {
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Heading<'a> {
     Text(&'a str),
+    /// Heading of a column of sentences, whose lines are broken.
+    Words(&'a str),
     /// Heading of a column of numbers, which are aligned to the right.
     Number(&'a str),
 }
@@ -273,6 +275,35 @@ pub(crate) fn data_table(name: &str, headings: &[Heading<'_>], rows: Markup) -> 
 /// Renders a table whose cells are stacked on narrow screens. Each cell needs its heading as `data-label`.
 pub(crate) fn stacked_table(name: &str, headings: &[Heading<'_>], rows: Markup) -> Markup {
     scrolling_region(name, html! { table.stack { (table_head(headings)) tbody { (rows) } } })
+}
+
+/// Column of a table: its heading, and the content of its cell in a row.
+pub(crate) type Column<'a, T> = (Heading<'a>, &'a dyn Fn(&T) -> Markup);
+
+/// Renders a table like [`stacked_table`], with a cell for each row and column. The first cell of a row names the row.
+pub(crate) fn stacked_rows<'r, T: 'r>(
+    name: &str,
+    rows: impl IntoIterator<Item = &'r T>,
+    columns: &[Column<'_, T>],
+) -> Markup {
+    let headings: Vec<Heading<'_>> = columns.iter().map(|(heading, _)| *heading).collect();
+    let cells =
+        |row| columns.iter().enumerate().map(move |(place, (heading, cell))| (place, heading, cell(row)));
+    let rows = html! {
+        @for row in rows {
+            tr {
+                @for (place, heading, content) in cells(row) {
+                    @match heading {
+                        _ if place == 0 => th scope="row" { (content) },
+                        Text(title) => td data-label=(title) { (content) },
+                        Words(title) => td.words data-label=(title) { (content) },
+                        Number(title) => td.number data-label=(title) { (content) },
+                    }
+                }
+            }
+        }
+    };
+    stacked_table(name, &headings, rows)
 }
 
 /// Renders a list with one line a row, or two on narrow screens. `head` has the header cells. A row begins with a cell of
@@ -292,7 +323,7 @@ fn table_head(headings: &[Heading<'_>]) -> Markup {
             tr {
                 @for heading in headings {
                     @match heading {
-                        Text(title) => th scope="col" { (title) },
+                        Text(title) | Words(title) => th scope="col" { (title) },
                         Number(title) => th.number scope="col" { (title) },
                     }
                 }

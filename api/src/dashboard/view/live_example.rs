@@ -6,15 +6,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use axum::body::{Body, to_bytes};
-use axum::http::{Request, StatusCode};
 use market::row::Flag;
 use serde_json::{Value, json};
-use tower::ServiceExt;
 
-use crate::answer::InternalRequest;
 use crate::app::App;
 use crate::concurrency::refreshed::RefreshedValue;
+use crate::dashboard::market::api_calls::ApiCalls;
 use crate::read::memory_tables::RestrictedSecurities;
 
 /// Maximum time for which a page waits for a refresh.
@@ -23,8 +20,6 @@ const MAX_PAGE_WAIT: Duration = Duration::from_millis(500);
 const PAYERS: &str = "/v1/stocks?sort=market_cap.desc&min_yield=0.01&limit=20&fields=symbol";
 const FUND: &str = "/v1/etfs?limit=1&fields=symbol";
 const SECTOR: &str = "/v1/sectors?limit=1&fields=sector";
-/// Maximum size of an API response that is read for the example, in bytes.
-const BYTES: usize = 64 * 1024;
 
 /// Flags that exclude a security from the example: they mark findings of `projector audit` or uncertain metrics. Other
 /// flags only explain how a figure was computed.
@@ -87,48 +82,35 @@ impl ExampleCache {
     }
 
     async fn find(&self) -> Option<ApiExample> {
-        let symbol = self.presentable_symbol().await?;
+        let tier = self.app.settings.dashboard.pages_tier;
+        let calls = ApiCalls::new(self.data.clone(), tier, self.restricted().await?);
+        let symbol = find_presentable_symbol(&calls).await?;
         let call = format!("/v1/stocks/{}/quote", path_segment(&symbol));
-        let answer = indented(&self.fetch(&call).await?);
-        let quote = self.fetch_json(&format!("{call}?decimals=string")).await?["data"].take();
-        let metrics = format!("/v1/stocks/{}/metrics?decimals=string", path_segment(&symbol));
-        let metrics = self.fetch_json(&metrics).await?["data"].take();
+        let answer = indented(&calls.text(&call).await.ok()?);
+        let quote = calls.json(&call).await.ok()?["data"].take();
+        let metrics = format!("/v1/stocks/{}/metrics", path_segment(&symbol));
+        let metrics = calls.json(&metrics).await.ok()?["data"].take();
         let first = async |path: &str, name: &str| -> Option<String> {
-            Some(self.fetch_json(path).await?["data"][0][name].as_str()?.to_owned())
+            Some(calls.json(path).await.ok()?["data"][0][name].as_str()?.to_owned())
         };
         let fund = first(FUND, "symbol").await.unwrap_or_default();
         let sector = first(SECTOR, "sector").await.unwrap_or_default();
         Some(ApiExample { call, answer, symbol, quote, metrics, fund, sector })
     }
+}
 
-    /// Finds the first candidate without findings and without quarantined rows.
-    async fn presentable_symbol(&self) -> Option<String> {
-        let payers = self.fetch_json(PAYERS).await?;
-        let restricted = self.restricted().await?;
-        let symbols = payers["data"].as_array()?.iter().filter_map(|row| row["symbol"].as_str());
-        for symbol in symbols.filter(|symbol| !restricted.contains(symbol)) {
-            let call = format!("/v1/stocks/{}/metrics?fields=flags,quarantined", path_segment(symbol));
-            let metrics = &self.fetch_json(&call).await?["data"];
-            let has_quarantined_rows = metrics["quarantined"] != json!([]);
-            if !has_quarantined_rows && !metrics["flags"].as_array()?.iter().any(is_finding) {
-                return Some(symbol.to_owned());
-            }
+/// Finds the first candidate without findings and without quarantined rows. `calls` leaves out restricted securities.
+async fn find_presentable_symbol(calls: &ApiCalls) -> Option<String> {
+    let payers = calls.json(PAYERS).await.ok()?;
+    for symbol in payers["data"].as_array()?.iter().filter_map(|row| row["symbol"].as_str()) {
+        let call = format!("/v1/stocks/{}/metrics?fields=flags,quarantined", path_segment(symbol));
+        let metrics = &calls.json(&call).await.ok()?["data"];
+        let has_quarantined_rows = metrics["quarantined"] != json!([]);
+        if !has_quarantined_rows && !metrics["flags"].as_array()?.iter().any(is_finding) {
+            return Some(symbol.to_owned());
         }
-        None
     }
-
-    async fn fetch_json(&self, path: &str) -> Option<Value> {
-        serde_json::from_str(&self.fetch(path).await?).ok()
-    }
-
-    async fn fetch(&self, path: &str) -> Option<String> {
-        let mut request = Request::get(path).body(Body::empty()).ok()?;
-        request.extensions_mut().insert(InternalRequest(self.app.settings.dashboard.pages_tier));
-        let Ok(response) = self.data.clone().oneshot(request).await;
-        let is_answered = response.status() == StatusCode::OK;
-        let body = to_bytes(response.into_body(), BYTES).await.ok()?;
-        is_answered.then(|| String::from_utf8_lossy(&body).into_owned())
-    }
+    None
 }
 
 /// True for a finding. A withdrawn record has a flag that begins with `cancelled:`.

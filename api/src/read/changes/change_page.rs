@@ -7,7 +7,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use chrono::NaiveDate;
-use deadpool_postgres::Transaction;
+use deadpool_postgres::{GenericClient, Transaction};
 use market::identity::Identity;
 use market::metrics::AdjustmentFactor;
 use market::metrics::dividends::grower_lists::lists_of;
@@ -333,24 +333,18 @@ pub(crate) struct ListedSecurities {
 impl ListedSecurities {
     /// Finds the securities of the symbols in `list`, in the tables of `generation`.
     pub(crate) async fn find(generation: &ServedGeneration, list: &SymbolList) -> Result<Self, QueryError> {
-        let (places, spellings) = list.to_columns();
-        let rows = lookup::run_query(generation, SECURITIES, &[&places, &spellings]).await?;
-        Self::from_rows(list, &rows)
+        Self::find_in(&generation.client().await?, list).await
     }
 
-    /// Finds the securities of the symbols in `list`, in the snapshot of a transaction.
-    async fn find_in(transaction: &Transaction<'_>, list: &SymbolList) -> Result<Self, QueryError> {
+    /// Finds the securities of the symbols in `list`, in the tables or the snapshot that `client` reads.
+    async fn find_in(client: &impl GenericClient, list: &SymbolList) -> Result<Self, QueryError> {
         let (places, spellings) = list.to_columns();
-        let statement = transaction.prepare_cached(SECURITIES).await?;
-        let rows = transaction.query(&statement, &[&places, &spellings]).await?;
-        Self::from_rows(list, &rows)
-    }
-
-    fn from_rows(list: &SymbolList, rows: &[Row]) -> Result<Self, QueryError> {
+        let statement = client.prepare_cached(SECURITIES).await?;
+        let rows = client.query(&statement, &[&places, &spellings]).await?;
         let written = list.0.iter().filter_map(|symbol| symbol.candidates.first().cloned());
         let (mut named, mut former): (BTreeSet<String>, BTreeSet<String>) =
             (written.collect(), BTreeSet::new());
-        for row in rows {
+        for row in &rows {
             let securities = if row.try_get("is_named")? { &mut named } else { &mut former };
             securities.insert(row.try_get("symbol")?);
         }

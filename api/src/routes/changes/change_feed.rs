@@ -59,9 +59,7 @@ pub(crate) async fn render_changes<T: TrackedRow, P>(
     let signer = context.app.signer.of_response(version.to_exact_text());
     let next_cursor = page.split_off_next_cursor(&mut changes, &signer, change_key);
     let mut meta = ListMeta::new(&version, changes.len(), page.limit, next_cursor.clone());
-    if asked.symbols.is_some() {
-        meta.set_missing(missing);
-    }
+    meta.set_missing(asked.symbols.as_ref().map(|_| missing));
     meta.set_depth(Some(Depth { from: floor, tier: context.tier }), context.today);
     meta.sync_from = page.sync_from;
     let is_former =
@@ -127,7 +125,8 @@ impl JournalStart {
                 return Err(resync("is before the first recorded change"));
             }
             Some(SyncPoint::Instant(_)) if row.try_get("is_future")? => {
-                return Err(future_error(parameter));
+                let error = ParameterError::new(parameter, "is in the future", None);
+                return Err(ApiError::Parameters(vec![error]));
             }
             Some(SyncPoint::Instant(_)) => {
                 let before: Option<JournalPosition> = row.try_get("before")?;
@@ -144,16 +143,10 @@ impl JournalStart {
     }
 }
 
-fn future_error(parameter: &str) -> ApiError {
-    let (param, error) = (parameter.to_owned(), "is in the future".to_owned());
-    ApiError::Parameters(vec![ParameterError { param, error, allowed: None }])
-}
-
 /// Error 400 for a client that must download all data again.
 fn resync_error(parameter: &str, what: &str, begun_at: DateTime<Utc>) -> ApiError {
-    ApiError::Parameters(vec![ParameterError {
-        param: parameter.to_owned(),
-        error: format!("{what}: download everything again, and continue from the sync_from of that response"),
-        allowed: Some(json!({ "minimum": begun_at })),
-    }])
+    let error =
+        format!("{what}: download everything again, and continue from the sync_from of that response");
+    let allowed = json!({ "minimum": begun_at });
+    ApiError::Parameters(vec![ParameterError::new(parameter, error, Some(allowed))])
 }

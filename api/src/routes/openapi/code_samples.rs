@@ -228,11 +228,8 @@ fn errors(status: &str) -> Vec<ApiError> {
 }
 
 fn limit_too_large() -> ParameterError {
-    ParameterError {
-        param: "limit".to_owned(),
-        error: "is not a whole number from 1 to 100".to_owned(),
-        allowed: Some(json!({ "minimum": 1, "maximum": 100 })),
-    }
+    let allowed = json!({ "minimum": 1, "maximum": 100 });
+    ParameterError::new("limit", "is not a whole number from 1 to 100", Some(allowed))
 }
 
 #[cfg(test)]

@@ -6,8 +6,7 @@
 
 use market::row::Flag;
 use serde_json::{Map, Value, json};
-use utoipa::openapi::security::{ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityScheme};
-use utoipa::{Modify, OpenApi};
+use utoipa::OpenApi;
 
 use super::code_samples::{WITHOUT_KEY, code_samples, error_bodies, example_value};
 use crate::app::settings::HEAD_BYTES;
@@ -37,44 +36,10 @@ const ALWAYS: [&str; 4] = ["X-Request-Id", "X-RateLimit-Limit", "X-RateLimit-Rem
         contact(name = "The service's operator"),
         license(name = "MIT (this document, not the data)", identifier = "MIT")
     ),
-    tags(
-        (name = "System", description = "Health of the service"),
-        (name = "Stocks", description = "Stocks and ETFs: lists and single securities"),
-        (name = "Dividends", description = "Calendars and history across securities"),
-        (name = "Splits", description = "Calendar of splits across securities"),
-        (name = "Screeners", description = "Active securities by their figures"),
-        (name = "ETFs", description = "Funds and their holdings"),
-        (name = "Prices", description = "Daily bars on the requested adjustment"),
-        (name = "Search", description = "Securities by symbol, ISIN or name"),
-        (name = "Compare", description = "Securities side by side"),
-        (name = "Sectors", description = "Statistics by sector"),
-        (name = "Portfolio", description = "Expected income of given holdings, and dividends received"),
-        (name = "Changes", description = "Changes of served rows, as they happen"),
-        (name = "Bulk", description = "Many symbols in one call (Professional)"),
-    ),
     servers((url = "/", description = "This service")),
-    components(schemas(AcceptedValues, ErrorBody, Flag, NotFoundBody, InvalidParameterBody, InvalidParameter, FeatureNotAvailableBody, LimitedBody, QuotaUsage, Tier)),
-    modifiers(&SecuritySchemes)
+    components(schemas(AcceptedValues, ErrorBody, Flag, NotFoundBody, InvalidParameterBody, InvalidParameter, FeatureNotAvailableBody, LimitedBody, QuotaUsage, Tier))
 )]
 pub(crate) struct OpenApiFrame;
-
-struct SecuritySchemes;
-
-impl Modify for SecuritySchemes {
-    fn modify(&self, document: &mut utoipa::openapi::OpenApi) {
-        let components = document.components.get_or_insert_default();
-        let bearer = HttpBuilder::new()
-            .scheme(HttpAuthScheme::Bearer)
-            .description(Some("An API key, `dds_live_…`."))
-            .build();
-        components.add_security_scheme("bearer", SecurityScheme::Http(bearer));
-        let header = ApiKey::Header(ApiKeyValue::with_description(
-            "X-API-Key",
-            "The same API key in the X-API-Key header.",
-        ));
-        components.add_security_scheme("api_key", SecurityScheme::ApiKey(header));
-    }
-}
 
 /// Completes the document with the parts that most endpoints share: examples, headers and error responses.
 pub(crate) fn complete_document(document: &utoipa::openapi::OpenApi) -> Result<Value, serde_json::Error> {
@@ -125,7 +90,8 @@ pub(crate) fn complete_document(document: &utoipa::openapi::OpenApi) -> Result<V
         let is_stream = responses["200"]["content"].get(EVENT_STREAM).is_some();
         if is_stream {
             let schema = &mut responses["200"]["content"][EVENT_STREAM]["schema"];
-            *schema = event_schema(&schema.take());
+            let change = std::mem::replace(schema, parts["event"].clone());
+            schema["properties"]["data"]["contentSchema"]["anyOf"][0] = change;
         }
         if keyed && has_formats {
             bodies.push(responses["200"]["content"]["application/json"]["schema"].clone());
@@ -162,6 +128,8 @@ pub(crate) fn complete_document(document: &utoipa::openapi::OpenApi) -> Result<V
             responses["431"] = json!({ "description": meaning });
         }
     }
+    document["tags"] = parts["tags"].clone();
+    document["components"]["securitySchemes"] = parts["security_schemes"].clone();
     document["components"]["responses"] = refusals.into();
     document["components"]["headers"] = parts["headers"].clone();
     document_flag_words(&mut document["components"]["schemas"]);
@@ -174,25 +142,6 @@ pub(crate) fn complete_document(document: &utoipa::openapi::OpenApi) -> Result<V
     // The address of the service is not known here, and `externalDocs` needs a whole URL.
     document["info"]["x-methods"] = "/methods".into();
     Ok(document)
-}
-
-/// Schema of an event in a stream. `change` is the schema of the data of each event except `end`.
-fn event_schema(change: &Value) -> Value {
-    let end =
-        json!({ "type": "object", "required": ["code"], "properties": { "code": { "type": "string" } } });
-    json!({
-        "type": "object",
-        "properties": {
-            "event": { "type": "string", "description": "upsert, delete or end." },
-            "id": { "type": "string", "description": "Place in the stream, for `Last-Event-ID`." },
-            "data": {
-                "type": "string",
-                "description": "A change as JSON. The data of the event `end` is an error body.",
-                "contentMediaType": "application/json",
-                "contentSchema": { "anyOf": [change, end] },
-            },
-        },
-    })
 }
 
 /// Removes the schema `Flag`, because it would allow only the known flags. A client must accept other flags too: a

@@ -36,13 +36,8 @@ struct Cell {
     text: String,
 }
 
-/// Error at a place of the body.
-pub(super) fn body_error(param: impl Into<String>, error: impl Into<String>) -> ParameterError {
-    ParameterError { param: param.into(), error: error.into(), allowed: None }
-}
-
 fn unreadable(error: impl std::fmt::Display) -> ParameterError {
-    body_error(TRANSACTIONS, format!("cannot be read: {error}"))
+    ParameterError::new(TRANSACTIONS, format!("cannot be read: {error}"), None)
 }
 
 #[derive(Deserialize)]
@@ -128,7 +123,7 @@ pub(super) fn csv_lines(records: &[NumberedRecord]) -> Option<Vec<Line>> {
         }
         if record.len() > header.len() {
             let error = format!("has {} cells, but the header has {}", record.len(), header.len());
-            line.errors.push(body_error(line.place.as_str(), error));
+            line.errors.push(ParameterError::new(line.place.as_str(), error, None));
         }
         line.is_received = line.has("amount") && !line.has("quantity");
         if line.has("amount") && line.has("quantity") {
@@ -147,7 +142,7 @@ impl Line {
     pub(super) fn add_error(&mut self, column: &str, error: impl Into<String>) {
         let name = self.cells.get(column).map_or(column, |cell| cell.name.as_str());
         let name: String = name.chars().take(MAX_NAME_LENGTH).collect();
-        self.errors.push(body_error(format!("{}.{name}", self.place), error));
+        self.errors.push(ParameterError::new(format!("{}.{name}", self.place), error, None));
     }
 
     /// Adds the text of a column, which must be one of `columns`.

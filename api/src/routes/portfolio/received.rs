@@ -11,7 +11,7 @@ use market::row::TableRow;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::body_lines::{TRANSACTIONS, body_error};
+use super::body_lines::TRANSACTIONS;
 use super::distribution_events::{DistributionEvents, LoadedEvents, TaxRates, load_events};
 use super::position::IncomeGap;
 use super::received_payment::{
@@ -23,7 +23,7 @@ use super::share_count::{AccountSecurity, exchange_shares, first_days, load_merg
 use super::transactions::{Transaction, TransactionList, parse_transactions, resolve_listings};
 use crate::answer::{Free, HandlerContext, RenderedBody, RequestBody};
 use crate::error::ApiError;
-use crate::parameters::{Output, ParameterErrors, ResponseFormat, parameters};
+use crate::parameters::{Output, ParameterError, ParameterErrors, ResponseFormat, parameters};
 use crate::read::DataVersion;
 use crate::read::changes::DividendRevisions;
 use crate::render::envelope::{ListMeta, Warning};
@@ -189,7 +189,7 @@ async fn render_dividends(
 }
 
 fn refused(param: &str, error: &str) -> ApiError {
-    ParameterErrors::Parameters(vec![body_error(param, error)]).into()
+    ParameterErrors::Parameters(vec![ParameterError::new(param, error, None)]).into()
 }
 
 fn too_many_payments() -> ApiError {
@@ -233,7 +233,7 @@ fn require_shares(
     let oversold = owned.iter().filter_map(|one| {
         let sale = one.find_oversale(events.get(&one.symbol).map_or(&none, |events| &events.splits))?;
         let error = "sells more shares than the account has; short=true accepts this";
-        Some(body_error(format!("{}.quantity", sale.place), error))
+        Some(ParameterError::new(format!("{}.quantity", sale.place), error, None))
     });
     let errors: Vec<_> = oversold.collect();
     if errors.is_empty() { Ok(()) } else { Err(ParameterErrors::Parameters(errors).into()) }

@@ -15,8 +15,7 @@ use serde_json::json;
 use utoipa::ToSchema;
 
 use super::body_lines::{
-    CSV_COLUMNS, Line, TRANSACTION_COLUMNS, TRANSACTIONS, body_error, csv_lines, is_own_header, json_lines,
-    read_records,
+    CSV_COLUMNS, Line, TRANSACTION_COLUMNS, TRANSACTIONS, csv_lines, is_own_header, json_lines, read_records,
 };
 use super::brokers::{BrokerFile, broker_names, read_broker_file};
 use crate::answer::RequestBody;
@@ -138,7 +137,7 @@ pub(super) fn parse_transactions(body: &RequestBody) -> Result<Transactions, Par
     if count == 0 || count > MAX_LINES {
         let error = format!("has {count} lines instead of 1 to {MAX_LINES}");
         let allowed = Some(json!({ "maximum": MAX_LINES }));
-        return Err(refused(ParameterError { allowed, ..body_error(TRANSACTIONS, error) }));
+        return Err(refused(ParameterError::new(TRANSACTIONS, error, allowed)));
     }
     let mut transactions = Transactions { broker, unused, ..Transactions::default() };
     let (mut errors, mut known_symbols) = (Vec::new(), HashMap::new());
@@ -174,7 +173,7 @@ fn unknown_header() -> ParameterError {
         broker_names().join(", ")
     );
     let allowed = Some(json!({ "columns": CSV_COLUMNS, "brokers": broker_names() }));
-    ParameterError { allowed, ..body_error(TRANSACTIONS, error) }
+    ParameterError::new(TRANSACTIONS, error, allowed)
 }
 
 impl Transactions {

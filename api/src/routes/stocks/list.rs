@@ -138,9 +138,7 @@ async fn render(context: HandlerContext<ListParameters>) -> Result<RenderedBody,
             securities.filter(|stock| named.as_ref().is_none_or(|named| named.contains(&stock.symbol)));
         let rows = wanted.filter(|stock| asked.matches(stock));
         context.render_page(&asked.output, &asked.page, stock_table.version, rows, |meta| {
-            if asked.symbols.is_some() {
-                meta.set_missing(missing);
-            }
+            meta.set_missing(asked.symbols.as_ref().map(|_| missing))
         })
     };
     run_low_priority(page).await?

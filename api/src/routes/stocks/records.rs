@@ -10,13 +10,14 @@ use market::event::DividendType;
 use market::metrics::DerivedRows;
 use market::row::{DividendRow, DividendStatus, SplitRow, SplitStatus, SplitType, TableRow};
 use serde::Serialize;
+use store::FromRow;
 use utoipa::ToSchema;
 
 use crate::answer::{Free, HandlerContext, RenderedBody, SelectedPage, Starter, render_page};
 use crate::error::ApiError;
 use crate::parameters::{
     Direction, Knowledge, OtherDateRanges, Output, Page, PageOptions, RequestedSymbol, SortValue, Sortable,
-    SyncPoint, parameters,
+    SymbolList, SyncPoint, parameters,
 };
 use crate::read::ServedGeneration;
 use crate::read::changes::TrackedRow;
@@ -155,16 +156,18 @@ endpoint! {
 
 async fn render_dividends(context: HandlerContext<DividendsParameters>) -> Result<RenderedBody, ApiError> {
     let asked = &context.parameters;
+    if let Some(since) = &asked.updated_since {
+        let query = ChangeQuery { since, symbols: None, page: &asked.page, output: &asked.output };
+        return render_symbol_changes::<DividendRow, _>(&context, &asked.symbol, query).await;
+    }
     let query = RecordsQuery {
         statement: DIVIDENDS,
         derived: |rows| &rows.dividends,
         kind: "dividend",
         symbol: &asked.symbol,
         start_date: asked.start_date,
-        updated_since: asked.updated_since.as_ref(),
         knowledge: asked.knowledge.as_ref(),
         page: &asked.page,
-        output: &asked.output,
     };
     let filters = DividendFilters {
         start: context.first_day(asked.start_date),
@@ -173,13 +176,9 @@ async fn render_dividends(context: HandlerContext<DividendsParameters>) -> Resul
         statuses: selected_statuses(asked.status.as_ref(), asked.include_projected),
         other_days: OtherDateRanges::default(),
     };
-    match select_records(&context, query, |row| filters.accept(row)).await? {
-        Records::Page(mut page) => {
-            page.meta.sources = Some(page.rows.iter().map(|row| row.source.clone()).collect());
-            render_dividend_page(&context.generation, asked.currency.as_deref(), &asked.output, page).await
-        }
-        Records::Rendered(changes) => Ok(changes),
-    }
+    let mut page = select_records(&context, query, |row| filters.accept(row)).await?;
+    page.meta.sources = Some(page.rows.iter().map(|row| row.source.clone()).collect());
+    render_dividend_page(&context.generation, asked.currency.as_deref(), &asked.output, page).await
 }
 
 /// Renders a page of dividends, with their amounts in `currency` if it is given.
@@ -248,16 +247,18 @@ endpoint! {
 
 async fn render_splits(context: HandlerContext<SplitsParameters>) -> Result<RenderedBody, ApiError> {
     let asked = &context.parameters;
+    if let Some(since) = &asked.updated_since {
+        let query = ChangeQuery { since, symbols: None, page: &asked.page, output: &asked.output };
+        return render_symbol_changes::<SplitRow, _>(&context, &asked.symbol, query).await;
+    }
     let query = RecordsQuery {
         statement: SPLITS,
         derived: |rows| &rows.splits,
         kind: "split",
         symbol: &asked.symbol,
         start_date: asked.start_date,
-        updated_since: asked.updated_since.as_ref(),
         knowledge: asked.knowledge.as_ref(),
         page: &asked.page,
-        output: &asked.output,
     };
     let start = context.first_day(asked.start_date);
     let accepts = |row: &SplitRow| {
@@ -266,12 +267,8 @@ async fn render_splits(context: HandlerContext<SplitsParameters>) -> Result<Rend
             && asked.r#type.as_ref().is_none_or(|types| types.contains(&row.r#type))
             && row.status != SplitStatus::Cancelled
     };
-    match select_records(&context, query, accepts).await? {
-        Records::Page(SelectedPage { rows, meta, version }) => {
-            render_page(&asked.output, &rows, &meta, version)
-        }
-        Records::Rendered(changes) => Ok(changes),
-    }
+    let SelectedPage { rows, meta, version } = select_records(&context, query, accepts).await?;
+    render_page(&asked.output, &rows, &meta, version)
 }
 
 /// Query for the records of one security.
@@ -285,35 +282,31 @@ pub(super) struct RecordsQuery<'a, T> {
     pub(super) symbol: &'a RequestedSymbol,
     /// First ex-date; `None` for the start of the tier's history.
     pub(super) start_date: Option<NaiveDate>,
-    pub(super) updated_since: Option<&'a SyncPoint>,
     pub(super) knowledge: Option<&'a Knowledge>,
     pub(super) page: &'a Page,
-    pub(super) output: &'a Output,
 }
 
-/// Records of a request.
-enum Records<T> {
-    Page(SelectedPage<T>),
-    /// Response with the changes since an earlier response.
-    Rendered(RenderedBody),
+/// Renders the changes of one security since an earlier response.
+async fn render_symbol_changes<T: TrackedRow, P>(
+    context: &HandlerContext<P>,
+    symbol: &RequestedSymbol,
+    query: ChangeQuery<'_>,
+) -> Result<RenderedBody, ApiError> {
+    let symbols = SymbolList(vec![symbol.clone()]);
+    let found = lookup::resolve_symbols(&context.generation, &symbols).await?;
+    if found.iter().all(Option::is_none) {
+        return Err(lookup::unknown_symbol_error(symbol).into());
+    }
+    render_changes::<T, _>(context, ChangeQuery { symbols: Some(&symbols), ..query }).await
 }
 
 /// Selects a page of the records that `accepts` selects.
-async fn select_records<T: TrackedRow + Sortable + Clone, P>(
+async fn select_records<T: FromRow + Sortable + Clone, P>(
     context: &HandlerContext<P>,
     query: RecordsQuery<'_, T>,
     accepts: impl Fn(&T) -> bool,
-) -> Result<Records<T>, ApiError> {
-    let RecordsQuery { symbol, page, output, .. } = query;
-    if let Some(since) = query.updated_since {
-        let symbols = symbol.to_list();
-        let found = lookup::resolve_symbols(&context.generation, &symbols).await?;
-        if found.iter().all(Option::is_none) {
-            return Err(lookup::unknown_symbol_error(symbol).into());
-        }
-        let query = ChangeQuery { since, symbols: Some(&symbols), page, output };
-        return Ok(Records::Rendered(render_changes::<T, _>(context, query).await?));
-    }
+) -> Result<SelectedPage<T>, ApiError> {
+    let RecordsQuery { symbol, page, .. } = query;
     let live = async {
         let found = lookup::find_rows(&context.generation, query.statement, symbol).await?;
         Ok::<_, ApiError>((found.version, found))
@@ -335,5 +328,5 @@ async fn select_records<T: TrackedRow + Sortable + Clone, P>(
     meta.set_depth(context.depth_without(query.start_date), context.today);
     meta.warnings.extend(Warning::quarantined(found.quarantined_count));
     let rows = rows.into_iter().cloned().collect();
-    Ok(Records::Page(SelectedPage { rows, meta, version }))
+    Ok(SelectedPage { rows, meta, version })
 }

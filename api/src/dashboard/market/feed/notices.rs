@@ -111,8 +111,8 @@ pub(super) async fn respond(
 }
 
 fn one_source_error() -> ApiError {
-    let error = "is required, or the name of a saved portfolio as portfolio; only one of them".to_owned();
-    ApiError::Parameters(vec![ParameterError { param: "symbols".to_owned(), error, allowed: None }])
+    let error = "is required, or the name of a saved portfolio as portfolio; only one of them";
+    ApiError::Parameters(vec![ParameterError::new("symbols", error, None)])
 }
 
 fn entry(notice: &Notice, id: String, origin: &str) -> Entry {

@@ -11,7 +11,7 @@ use super::parts::{month_name, render_gaps, round_to_cents, unconverted};
 use crate::dashboard::market::api_calls::encode;
 use crate::dashboard::market::block::SortHeading;
 use crate::dashboard::market::values::{
-    Unit, digits, humanize, render_converted, render_date, render_value, rows_of, str_of,
+    Unit, decimal_of, digits, humanize, render_converted, render_date, render_value, rows_of, str_of,
 };
 use crate::dashboard::view::layout::{Number, Text, list_table, stacked_table};
 use crate::dashboard::view::plot::{Bar, BarChart};
@@ -104,7 +104,7 @@ fn received_and_expected(sum: &Value) -> (Decimal, Decimal) {
 }
 
 fn decimal(value: &Value) -> Decimal {
-    digits(value).and_then(|digits| digits.parse().ok()).unwrap_or_default()
+    decimal_of(value).unwrap_or_default()
 }
 
 fn money(amount: Decimal, currency: &str) -> Markup {

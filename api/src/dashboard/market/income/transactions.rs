@@ -101,7 +101,7 @@ async fn show_payments(reader: MarketReader, request: Request) -> Response {
         Ok(reader.respond_once(|calls| build(calls, entry, &reader)).await)
     }
     .await;
-    reader.respond_with(result).await
+    reader.respond_with(result)
 }
 
 async fn show_csv(reader: MarketReader, request: Request) -> Response {
@@ -121,7 +121,7 @@ async fn show_file(reader: MarketReader, request: Request, format: &str) -> Resp
         Ok(as_file(file, &format!("dividends.{format}")))
     }
     .await;
-    reader.respond_with(result).await
+    reader.respond_with(result)
 }
 
 async fn build(calls: ApiCalls, entry: &Entry, reader: &MarketReader) -> MarketResult<PageContent> {

@@ -11,9 +11,9 @@ use serde_json::Value;
 use crate::dashboard::market::api_calls::encode;
 use crate::dashboard::market::chart::{Close, PriceChart, PriceLine};
 use crate::dashboard::market::values::{
-    Unit, describe_flag, digits, humanize, render_converted, render_date, render_value, rows_of, str_of,
+    Unit, decimal_of, describe_flag, humanize, render_converted, render_date, render_value, rows_of, str_of,
 };
-use crate::dashboard::view::layout::{Number, Text, data_table, stacked_table};
+use crate::dashboard::view::layout::{Number, Text, Words, data_table, stacked_rows, stacked_table};
 use crate::dashboard::view::markdown::render_inline;
 use crate::dashboard::view::plot::{Bar, BarChart};
 
@@ -30,19 +30,11 @@ pub(crate) fn render_years(metrics: &Value) -> Markup {
     }
     let currency = str_of(&metrics["currency"]);
     let running = str_of(&metrics["as_of"]).get(..4).and_then(|year| year.parse().ok());
-    let mut bars: Vec<Bar> = years.iter().map(bar).collect();
+    let mut bars: Vec<Bar> =
+        years.iter().map(|year| year_bar(year, "amount", year["complete"] != false)).collect();
     bars.sort_by(|a, b| a.label.cmp(&b.label));
-    let label = format!("Dividends a share of {} years, in {currency}", bars.len());
-    let chart = BarChart {
-        solid: "Complete year",
-        light: "Incomplete year",
-        unit: currency,
-        note: "a share, adjusted for splits",
-        label: &label,
-        bars: &bars,
-    };
     html! {
-        (chart.render())
+        (render_year_bars(["Complete year", "Incomplete year"], currency, &bars))
         details { summary { "The same as a table" }
             (data_table("Table: dividends by year", &[Text("Year"), Number("Dividends a share")], html! {
                 @for year in years {
@@ -58,11 +50,17 @@ fn incompleteness(year: &Value, running: Option<i64>) -> &'static str {
     if year["year"].as_i64() == running { "running" } else { "incomplete" }
 }
 
-fn bar(year: &Value) -> Bar {
-    let amount = digits(&year["amount"]).and_then(|text| text.parse().ok()).unwrap_or_default();
-    let (solid, light) =
-        if year["complete"] == false { (Decimal::ZERO, amount) } else { (amount, Decimal::ZERO) };
+pub(super) fn year_bar(year: &Value, amount: &str, is_solid: bool) -> Bar {
+    let amount = decimal_of(&year[amount]).unwrap_or_default();
+    let (solid, light) = if is_solid { (amount, Decimal::ZERO) } else { (Decimal::ZERO, amount) };
     Bar { label: year["year"].to_string(), solid, light }
+}
+
+/// Renders the dividends a share by year. `kinds` names the solid and the light bars.
+pub(super) fn render_year_bars(kinds: [&str; 2], currency: &str, bars: &[Bar]) -> Markup {
+    let label = format!("Dividends a share of {} years, in {currency}", bars.len());
+    let ([solid, light], note) = (kinds, "a share, adjusted for splits");
+    BarChart { solid, light, unit: currency, note, label: &label, bars }.render()
 }
 
 /// Renders tables of the paid, declared and estimated payments, newest first. Raises and cuts are marked.
@@ -111,9 +109,8 @@ fn render_row(row: &Value) -> Markup {
 
 /// Renders a change, marked as a rise or a fall.
 pub(crate) fn change(percent: &Value) -> Markup {
-    let number: Option<Decimal> = digits(percent).and_then(|text| text.parse().ok());
     html! {
-        @match number {
+        @match decimal_of(percent) {
             Some(number) if number > Decimal::ZERO => { span.up { "▲ " } (render_value(percent, Unit::Percent)) },
             Some(number) if number < Decimal::ZERO => { span.down { "▼ " } (render_value(percent, Unit::Percent)) },
             Some(_) => span.muted { "same" },
@@ -151,16 +148,12 @@ pub(crate) fn holdings_table(rows: &[Value]) -> Markup {
 /// Funds that hold a security, largest weight first.
 pub(crate) fn holders_table(rows: &[Value]) -> Markup {
     html! {
-        (stacked_table("Table: funds that hold it", &[Text("Fund"), Text("Name"), Number("Weight"), Text("Snapshot")], html! {
-            @for row in rows {
-                tr {
-                    th scope="row" { a href={ "/s/" (encode(str_of(&row["etf_symbol"]))) } { (str_of(&row["etf_symbol"])) } }
-                    td data-label="Name" { (str_of(&row["etf_name"])) }
-                    td.number data-label="Weight" { (render_value(&row["weight"], Unit::Percent)) }
-                    td data-label="Snapshot" { (render_value(&row["as_of"], Unit::Date)) }
-                }
-            }
-        }))
+        (stacked_rows("Table: funds that hold it", rows, &[
+            (Text("Fund"), &|row| html! { a href={ "/s/" (encode(str_of(&row["etf_symbol"]))) } { (str_of(&row["etf_symbol"])) } }),
+            (Text("Name"), &|row| html! { (str_of(&row["etf_name"])) }),
+            (Number("Weight"), &|row| render_value(&row["weight"], Unit::Percent)),
+            (Text("Snapshot"), &|row| render_value(&row["as_of"], Unit::Date)),
+        ]))
     }
 }
 
@@ -169,7 +162,7 @@ const OLD_PRICE_DAYS: i64 = 7;
 
 /// Findings of `projector audit` that have no flag.
 fn unflagged_findings(profile: &Value, metrics: &Value) -> Vec<&'static str> {
-    let number = |name: &str| digits(&metrics[name]).and_then(|digits| digits.parse::<Decimal>().ok());
+    let number = |name: &str| decimal_of(&metrics[name]);
     let day = |name: &str| str_of(&metrics[name]).parse::<NaiveDate>().ok();
     let age = day("as_of").zip(day("price_date")).map(|(now, priced)| (now - priced).num_days());
     let is_old = profile["is_active"] == true && age.is_none_or(|days| days > OLD_PRICE_DAYS);
@@ -196,16 +189,12 @@ pub(crate) fn render_quality(profile: &Value, metrics: &Value) -> Markup {
         }
         @if !rows.is_empty() {
             h3 { "Rows that no figure uses" }
-            (stacked_table("Table: quarantined rows", &[Text("Row"), Text("Date"), Text("Reason"), Text("Feed and line")], html! {
-                @for row in rows {
-                    tr {
-                        th scope="row" { (str_of(&row["kind"])) }
-                        td data-label="Date" { (render_value(&row["date"], Unit::Date)) }
-                        td.words data-label="Reason" { (str_of(&row["message"])) }
-                        td data-label="Feed and line" { code { (str_of(&row["source"])) } @if row["line"].as_i64().is_some_and(|line| line > 0) { ", line " (row["line"]) } }
-                    }
-                }
-            }))
+            (stacked_rows("Table: quarantined rows", rows, &[
+                (Text("Row"), &|row| html! { (str_of(&row["kind"])) }),
+                (Text("Date"), &|row| render_value(&row["date"], Unit::Date)),
+                (Words("Reason"), &|row| html! { (str_of(&row["message"])) }),
+                (Text("Feed and line"), &|row| html! { code { (str_of(&row["source"])) } @if row["line"].as_i64().is_some_and(|line| line > 0) { ", line " (row["line"]) } }),
+            ]))
         }
     }
 }
@@ -214,13 +203,7 @@ pub(crate) fn render_quality(profile: &Value, metrics: &Value) -> Markup {
 pub(super) fn render_growth(reinvested: &Value, cash: &Value, currency: &str) -> Option<Markup> {
     let line = |name: &str, rows: &Value| line_of(name, rows, "value");
     let lines = vec![line("With reinvested dividends", reinvested), line("Dividends as cash", cash)];
-    let chart = PriceChart {
-        title: "Growth of an amount",
-        currency,
-        lines,
-        ex_dates: Vec::new(),
-        splits: Vec::new(),
-    };
+    let chart = PriceChart { title: "Growth of an amount", currency, lines, ..PriceChart::default() };
     let (first, last, last_cash) =
         (rows_of(reinvested).first()?, rows_of(reinvested).last()?, rows_of(cash).last()?);
     let money = Unit::Money(currency);
@@ -240,7 +223,7 @@ pub(super) fn render_growth(reinvested: &Value, cash: &Value, currency: &str) ->
 pub(super) fn render_figures_by_quarter(points: &Value, mean_yield: &Value) -> Option<Markup> {
     let chart = |field: &str, title: &'static str| {
         let lines = vec![line_of(title, points, field)];
-        PriceChart { title, currency: "%", lines, ex_dates: Vec::new(), splits: Vec::new() }.render()
+        PriceChart { title, currency: "%", lines, ..PriceChart::default() }.render()
     };
     let charts = [chart("dividend_yield", "Dividend yield"), chart("payout_ratio", "Payout ratio")];
     if charts.iter().all(Option::is_none) {

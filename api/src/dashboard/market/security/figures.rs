@@ -7,17 +7,16 @@ use axum::extract::rejection::PathRejection;
 use axum::response::Response;
 use market::metrics::YearStatus;
 use maud::{Markup, html};
-use rust_decimal::Decimal;
 use serde_json::Value;
 
-use super::blocks::{change, render_folded};
+use super::blocks::{change, render_folded, render_year_bars, year_bar};
 use crate::dashboard::market::api_calls::{ApiCalls, MarketError, MarketResult, encode};
 use crate::dashboard::market::block::Block;
 use crate::dashboard::market::reader::{MarketReader, PageContent};
-use crate::dashboard::market::values::{Unit, digits, humanize, render_value, rows_of, str_of};
-use crate::dashboard::view::layout::{Number, Section, Text, stacked_table};
+use crate::dashboard::market::values::{Unit, humanize, render_value, rows_of, str_of};
+use crate::dashboard::view::layout::{Number, Section, Text, Words, stacked_rows, stacked_table};
 use crate::dashboard::view::markdown::rule_link;
-use crate::dashboard::view::plot::{Bar, BarChart};
+use crate::dashboard::view::plot::Bar;
 
 /// Figures in display order. Each line has a group, a field of the API response, a title, a kind of value, and a rule.
 const TABLE: &str = include_str!("figures.csv");
@@ -105,7 +104,7 @@ pub(crate) async fn show_explanation(
         Ok(reader.respond(target, |calls| explain(calls, &symbol, figure)).await)
     }
     .await;
-    reader.respond_with(result).await
+    reader.respond_with(result)
 }
 
 async fn explain(calls: ApiCalls, symbol: &str, figure: &'static Figure) -> MarketResult<PageContent> {
@@ -168,25 +167,10 @@ fn derivation(metrics: &Value, explanation: &Value) -> Markup {
 /// Chart and table of the dividend years from which a figure was computed. `older` is the number of counted years that
 /// are not listed.
 fn render_years(years: &[Value], older: i64, currency: &str) -> Markup {
-    let bar = |year: &Value| {
-        let total = digits(&year["total"]).and_then(|text| text.parse().ok()).unwrap_or_default();
-        let (solid, light) =
-            if year["counted"] == true { (total, Decimal::ZERO) } else { (Decimal::ZERO, total) };
-        Bar { label: year["year"].to_string(), solid, light }
-    };
-    let bars: Vec<Bar> = years.iter().map(bar).collect();
+    let bars: Vec<Bar> = years.iter().map(|year| year_bar(year, "total", year["counted"] == true)).collect();
     let newest_first: Vec<Value> = years.iter().rev().cloned().collect();
-    let label = format!("Dividends a share of {} years, in {currency}", bars.len());
-    let chart = BarChart {
-        solid: "Counted",
-        light: "Not counted",
-        unit: currency,
-        note: "a share, adjusted for splits",
-        label: &label,
-        bars: &bars,
-    };
     html! {
-        (chart.render())
+        (render_year_bars(["Counted", "Not counted"], currency, &bars))
         (render_folded(&newest_first, "earlier years", |years| year_table(years, currency)))
         @if older > 0 { p.hint { (older) " more years count. They are not listed, because an operator entered them or because they are before the history of the plan." } }
     }
@@ -224,17 +208,13 @@ fn reason_not_counted(status: &Value) -> &'static str {
 /// with the feed, the file and the line from which it was read.
 fn rows(observations: &[Value]) -> Markup {
     html! {
-        (stacked_table("Table: rows behind the figure", &[Text("Row"), Text("Date"), Number("Value"), Text("Use"), Text("Feed and line")], html! {
-            @for row in observations {
-                tr {
-                    th scope="row" { (humanize(str_of(&row["kind"]))) }
-                    td data-label="Date" { (render_value(&row["date"], Unit::Date)) }
-                    td.number data-label="Value" { (render_value(&row["amount"], Unit::PerShare(str_of(&row["currency"])))) }
-                    td.words data-label="Use" { (humanize(str_of(&row["outcome"]))) @if !str_of(&row["reason"]).is_empty() { ": " (str_of(&row["reason"])) } }
-                    td data-label="Feed and line" { code { (str_of(&row["source"])) } @if !str_of(&row["file"]).is_empty() { ", " (str_of(&row["file"])) } @if row["line"].as_i64().is_some_and(|line| line > 0) { ", line " (row["line"]) } }
-                }
-            }
-        }))
+        (stacked_rows("Table: rows behind the figure", observations, &[
+            (Text("Row"), &|row| html! { (humanize(str_of(&row["kind"]))) }),
+            (Text("Date"), &|row| render_value(&row["date"], Unit::Date)),
+            (Number("Value"), &|row| render_value(&row["amount"], Unit::PerShare(str_of(&row["currency"])))),
+            (Words("Use"), &|row| html! { (humanize(str_of(&row["outcome"]))) @if !str_of(&row["reason"]).is_empty() { ": " (str_of(&row["reason"])) } }),
+            (Text("Feed and line"), &|row| html! { code { (str_of(&row["source"])) } @if !str_of(&row["file"]).is_empty() { ", " (str_of(&row["file"])) } @if row["line"].as_i64().is_some_and(|line| line > 0) { ", line " (row["line"]) } }),
+        ]))
     }
 }
 
