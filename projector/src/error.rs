@@ -106,8 +106,6 @@ pub enum DeriveError {
     Benchmark(String),
     #[error("cannot use the generation's rules: {0}")]
     Rules(#[from] RuleError),
-    #[error("cannot read the read tables: {0:?} is not a ticker symbol")]
-    Symbol(String),
     #[error("cannot pack a derived value: {0}")]
     Bars(#[from] PackedBarsError),
     #[error("cannot encode a derived value: {0}")]

@@ -357,6 +357,3 @@ impl InFlightLoads {
 
 #[cfg(test)]
 mod tests;
-
-#[cfg(test)]
-mod in_flight_loads_tests;

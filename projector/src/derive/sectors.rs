@@ -6,12 +6,12 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use chrono::NaiveDate;
-use market::decimal::ExactDecimal;
 use market::metrics::sector::{SectorMember, sector_rows, slug};
-use market::row::{JsonColumn, NextDividend, NextStatus, SectorRow, TableRow};
+use market::row::{SectorRow, TableRow};
 use market::symbol::Symbol;
+use store::FromRow;
 use store::copy::copy_values;
-use tokio_postgres::{Row, Transaction};
+use tokio_postgres::Transaction;
 
 use crate::error::DeriveError;
 
@@ -42,7 +42,7 @@ impl SectorMembers {
     ) -> Result<(), DeriveError> {
         if !std::mem::replace(&mut self.is_loaded, true) && !is_new {
             for row in &transaction.query(MEMBERS, &[]).await? {
-                self.insert_into_sector(read_member(row)?);
+                self.insert_into_sector(SectorMember::from_row(row)?);
             }
         }
         Ok(())
@@ -85,30 +85,4 @@ impl SectorMembers {
         self.sectors.entry(slug.clone()).or_default().insert(member.symbol.clone(), member);
         Some(slug)
     }
-}
-
-fn read_member(row: &Row) -> Result<SectorMember, tokio_postgres::Error> {
-    let decimal =
-        |name: &str| row.try_get::<_, Option<ExactDecimal>>(name).map(|value| value.map(|value| value.0));
-    let JsonColumn(next): JsonColumn<Option<NextDividend>> = row.try_get("next")?;
-    Ok(SectorMember {
-        symbol: row.try_get("symbol")?,
-        sector: row.try_get("sector")?,
-        industry: row.try_get("industry")?,
-        security_type: row.try_get("type")?,
-        is_active: row.try_get("is_active")?,
-        pays_dividend: row.try_get("pays_dividend")?,
-        dividend_yield: decimal("dividend_yield")?,
-        yield_suspect: row.try_get("yield_suspect")?,
-        market_cap: row.try_get("reporting_market_cap")?,
-        is_unconverted: row.try_get("is_unconverted")?,
-        payout_ratio: decimal("payout_ratio")?,
-        growth_5y: decimal("growth_5y")?,
-        pe_ratio: decimal("pe_ratio")?,
-        is_aristocrat: row.try_get("is_dividend_aristocrat")?,
-        is_king: row.try_get("is_dividend_king")?,
-        change_percent_1d: decimal("change_percent")?,
-        change_percent_ytd: decimal("change_percent_ytd")?,
-        next_ex_date: next.filter(|next| next.status == NextStatus::Declared).map(|next| next.ex_date),
-    })
 }

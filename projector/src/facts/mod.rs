@@ -189,13 +189,6 @@ impl ChangedFacts {
     }
 }
 
-/// Splits the keys of rows into three parallel arrays: symbols, sources and years.
-pub(crate) fn key_columns<'a>(
-    keys: impl IntoIterator<Item = &'a BarsKey>,
-) -> (Vec<&'a str>, Vec<&'a str>, Vec<i32>) {
-    keys.into_iter().map(|(symbol, source, year)| (symbol.as_str(), source.as_str(), *year)).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use codec::bars::PackedBars;

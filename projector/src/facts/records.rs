@@ -15,9 +15,10 @@ use event_log::record_batch::{BatchId, RecordBatch};
 use market::event::Kind;
 use market::symbol::Symbol;
 use rayon::prelude::*;
+use store::FromRow;
 use store::copy::{CopyRow, copy_into, copy_values};
 use store::facts::unpack_records;
-use store::past_facts::RecordsKey;
+use store::past_facts::{RecordsKey, record_columns};
 use store::rows::{RecordsRow, id_digest, store_id_symbols};
 use store::symbol_facts::SymbolLinks;
 use store::view::{BatchOwners, RunStates, View};
@@ -218,12 +219,10 @@ async fn divide_rows(
         rows.entry(key).or_default().extend(stored.records.known(|_| true));
     }
     if states.is_some() {
-        let (symbols, kinds, sources) = key_columns(rows.keys());
+        let (symbols, kinds, sources) = record_columns(rows.keys());
         for row in transaction.query(TAKE_SUPERSEDED, &[&symbols, &kinds, &sources]).await? {
-            let (symbol, kind, source) =
-                (row.try_get("symbol")?, row.try_get("kind")?, row.try_get("source")?);
             let superseded = unpack_records(&row)?;
-            rows.entry(RecordsKey { symbol, kind, source }).or_default().extend(superseded.known(|_| true));
+            rows.entry(RecordsKey::from_row(&row)?).or_default().extend(superseded.known(|_| true));
         }
     }
     copy_to_moved_symbols(&mut rows, &moved);
@@ -307,20 +306,13 @@ pub(super) async fn load_stored<'a>(
     transaction: &Transaction<'_>,
     keys: impl Iterator<Item = &'a RecordsKey>,
 ) -> Result<HashMap<RecordsKey, StoredRecords>, ApplyError> {
-    let (symbols, kinds, sources) = key_columns(keys);
+    let (symbols, kinds, sources) = record_columns(keys);
     let mut stored = HashMap::new();
     for row in transaction.query(STORED, &[&symbols, &kinds, &sources]).await? {
-        let (symbol, kind, source) = (row.try_get("symbol")?, row.try_get("kind")?, row.try_get("source")?);
         let found = StoredRecords { records: unpack_records(&row)?, packed: row.try_get("packed")? };
-        stored.insert(RecordsKey { symbol, kind, source }, found);
+        stored.insert(RecordsKey::from_row(&row)?, found);
     }
     Ok(stored)
-}
-
-pub(super) fn key_columns<'a>(
-    keys: impl Iterator<Item = &'a RecordsKey>,
-) -> (Vec<&'a str>, Vec<&'a str>, Vec<&'a str>) {
-    keys.map(|key| (key.symbol.as_str(), key.kind.as_str(), key.source.as_str())).collect()
 }
 
 /// Replaces the changed rows of table `records`. The lock on the fact set's row excludes other writers.
@@ -328,7 +320,7 @@ pub(super) async fn write_records(
     transaction: &Transaction<'_>,
     changed: &[AppliedRecords],
 ) -> Result<(), ApplyError> {
-    let (symbols, kinds, sources) = key_columns(
+    let (symbols, kinds, sources) = record_columns(
         changed.iter().filter(|changed| changed.changes && changed.replaces).map(|changed| &changed.key),
     );
     if !symbols.is_empty() {

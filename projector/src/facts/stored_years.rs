@@ -11,13 +11,13 @@ use market::symbol::Symbol;
 use store::copy::{CopyRow, copy_encoded, copy_into, encode_values};
 use store::db::DbError;
 use store::facts::read_packed_bars;
-use store::past_facts::BarsKey;
+use store::past_facts::{BarsKey, bar_columns};
 use store::rows::{BarsRow, SupersededBarsRow};
 use store::symbol_facts::SymbolLinks;
 use tokio_postgres::Transaction;
 
 use crate::error::ApplyError;
-use crate::facts::{AppliedBars, key_columns};
+use crate::facts::AppliedBars;
 
 const EXISTING: &str = include_str!("../../queries/bars_existing.sql");
 const DELETE: &str = include_str!("../../queries/bars_delete.sql");
@@ -50,7 +50,7 @@ pub(super) async fn load_existing(
     keys: &[BarsKey],
 ) -> Result<HashMap<BarsKey, PackedBars>, ApplyError> {
     let mut existing = HashMap::new();
-    let (symbols, sources, years) = key_columns(keys);
+    let (symbols, sources, years) = bar_columns(keys);
     for row in transaction.query(EXISTING, &[&symbols, &sources, &years]).await? {
         let key = (row.try_get("symbol")?, row.try_get("source")?, row.try_get("year")?);
         existing.insert(key, read_packed_bars(&row)?);
@@ -63,7 +63,7 @@ pub(super) async fn write_years(
     transaction: &Transaction<'_>,
     merged: &MergedYears,
 ) -> Result<(), ApplyError> {
-    let (symbols, sources, years) = key_columns(
+    let (symbols, sources, years) = bar_columns(
         merged.years.iter().filter(|merged| merged.changes && merged.replaces).map(|merged| &merged.key),
     );
     if !symbols.is_empty() {
@@ -113,7 +113,7 @@ pub(super) async fn take_superseded(
     transaction: &Transaction<'_>,
     keys: &[BarsKey],
 ) -> Result<HashMap<BarsKey, Vec<SupersededBars>>, ApplyError> {
-    let (symbols, sources, years) = key_columns(keys);
+    let (symbols, sources, years) = bar_columns(keys);
     let mut taken: HashMap<BarsKey, Vec<SupersededBars>> = HashMap::new();
     for row in transaction.query(TAKE_SUPERSEDED, &[&symbols, &sources, &years]).await? {
         let key: BarsKey = (row.try_get("symbol")?, row.try_get("source")?, row.try_get("year")?);
@@ -133,7 +133,7 @@ pub(super) async fn add_superseded(
     if years.is_empty() {
         return Ok(());
     }
-    let (symbols, sources, numbers) = key_columns(years.iter().map(|year| &year.key));
+    let (symbols, sources, numbers) = bar_columns(years.iter().map(|year| &year.key));
     let mut last: HashMap<BarsKey, (i32, Vec<u8>)> = HashMap::new();
     for row in transaction.query(LAST_SUPERSEDED, &[&symbols, &sources, &numbers]).await? {
         let key = (row.try_get("symbol")?, row.try_get("source")?, row.try_get("year")?);
@@ -163,7 +163,7 @@ pub(super) async fn add_superseded(
         });
     }
     if !replaced.is_empty() {
-        let (symbols, sources, numbers) = key_columns(replaced.iter().map(|(key, _)| *key));
+        let (symbols, sources, numbers) = bar_columns(replaced.iter().map(|(key, _)| *key));
         let parts: Vec<i32> = replaced.iter().map(|(_, part)| *part).collect();
         transaction.execute(DELETE_SUPERSEDED, &[&symbols, &sources, &numbers, &parts]).await?;
     }

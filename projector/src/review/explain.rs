@@ -18,7 +18,7 @@ use market::symbol::Symbol;
 use serde::Serialize;
 use store::facts::name_files;
 use store::ids::GenerationId;
-use store::past_facts::{EmptyBatchIndex, FactHistory};
+use store::past_facts::FactHistory;
 use store::view::View;
 use store::{FromRow, sql_row};
 use telemetry::report::{Report, ReportTable};
@@ -162,9 +162,7 @@ pub(crate) async fn find_hidden_runs(
     let transaction = begin_snapshot(client).await?;
     let generation = Generation::load_served(&transaction).await?;
     let symbol: Symbol = explanation.symbol.parse().map_err(anyhow::Error::msg)?;
-    let statements = FactHistory::statements(&generation.fact_set);
-    let statements = statements.each_ref().map(String::as_str);
-    let history = FactHistory::load(&transaction, statements, &[symbol.as_str()], &EmptyBatchIndex).await?;
+    let history = FactHistory::load_once(&transaction, &generation.fact_set, &[symbol.as_str()]).await?;
     let mut runs = history.hidden_runs();
     runs.truncate(MAX_RUNS);
     if runs.is_empty() {

@@ -90,15 +90,12 @@ pub async fn load_fingerprints(
     let (digests, years) =
         futures::try_join!(client.query(DIGESTS, &parameters), client.query(YEARS, &parameters))?;
     for row in &digests {
-        served.entry(parse_symbol(row.try_get("symbol")?)?).or_default().tables = row.try_get("tables")?;
+        served.entry(Symbol::from_stored(row.try_get("symbol")?)).or_default().tables =
+            row.try_get("tables")?;
     }
     for row in &years {
-        let of = served.entry(parse_symbol(row.try_get("symbol")?)?).or_default();
+        let of = served.entry(Symbol::from_stored(row.try_get("symbol")?)).or_default();
         of.years.insert(row.try_get("year")?, row.try_get("digest")?);
     }
     Ok(served)
-}
-
-fn parse_symbol(text: &str) -> Result<Symbol, DeriveError> {
-    text.parse().map_err(|_| DeriveError::Symbol(text.to_owned()))
 }

@@ -6,8 +6,8 @@ use std::collections::{BTreeSet, HashMap};
 
 use chrono::NaiveDate;
 use codec::bars::{PackedBars, PackedBarsError};
-use codec::records::{self, PackedRecordsError, RecordSet};
-use market::event::{FxRate, Security};
+use codec::records::{self, PackedRecordsError, RecordLayout, RecordSet};
+use market::event::Security;
 use market::history::{DividendFeeds, Observation, PolicyRule, SourcePolicy, newest_session};
 use market::metrics::{ExchangeRates, ExplainedObservation, Explanation};
 use market::symbol::Symbol;
@@ -39,9 +39,7 @@ const POLICY: &str = include_str!("../queries/source_policy.sql");
 pub async fn load_securities(client: &impl GenericClient) -> Result<Vec<Observation<Security>>, FactsError> {
     let mut securities = Vec::new();
     for row in client.query(SECURITIES, &[]).await? {
-        let symbol: &str = row.try_get("symbol")?;
-        let said = records::read(row.try_get("source")?, row.try_get("packed")?);
-        securities.extend(said.map_err(|source| FactsError::Packed { symbol: symbol.to_owned(), source })?);
+        securities.extend(read_records(&row)?);
     }
     Ok(securities)
 }
@@ -51,14 +49,12 @@ pub async fn load_securities(client: &impl GenericClient) -> Result<Vec<Observat
 pub async fn load_newest_session(client: &impl GenericClient) -> Result<Option<NaiveDate>, FactsError> {
     let mut newest = None;
     for row in client.query(SESSIONS, &[]).await? {
-        let sessions = records::read(row.try_get("source")?, row.try_get("packed")?);
-        let sessions = sessions.map_err(|source| FactsError::Packed { symbol: String::new(), source })?;
-        newest = newest.max(newest_session(&sessions));
+        newest = newest.max(newest_session(&read_records(&row)?));
     }
     Ok(newest)
 }
 
-/// Loads the exchange rates of some keys ([`FxRate::symbol`]), or of all. For each pair and day, the rate of the source
+/// Loads the exchange rates of some keys ([`market::event::FxRate::symbol`]), or of all. For each pair and day, the rate of the source
 /// that the policy prefers.
 pub async fn load_rates(
     client: &impl GenericClient,
@@ -67,26 +63,36 @@ pub async fn load_rates(
 ) -> Result<ExchangeRates, FactsError> {
     let mut observations = Vec::new();
     for row in client.query(RATES, &[&keys]).await? {
-        let rates = records::read::<FxRate>(row.try_get("source")?, row.try_get("packed")?);
-        let symbol: &str = row.try_get("symbol")?;
-        observations
-            .extend(rates.map_err(|source| FactsError::Packed { symbol: symbol.to_owned(), source })?);
+        observations.extend(read_records(&row)?);
     }
     Ok(ExchangeRates::new(&observations, policy))
 }
 
 /// Unpacks the records of a row of the table `records`.
 pub fn unpack_records(row: &Row) -> Result<RecordSet, FactsError> {
-    RecordSet::unpack(row.try_get("kind")?, row.try_get("packed")?).map_err(|source| {
-        let symbol = row.try_get("symbol").unwrap_or("?").to_owned();
-        FactsError::Packed { symbol, source }
-    })
+    let records = RecordSet::unpack(row.try_get("kind")?, row.try_get("packed")?);
+    records.map_err(damaged_records(row.try_get("symbol")?))
+}
+
+/// Reads the observations of a row of the table `records`.
+fn read_records<T: RecordLayout>(row: &Row) -> Result<Vec<Observation<T>>, FactsError> {
+    let said = records::read(row.try_get("source")?, row.try_get("packed")?);
+    said.map_err(damaged_records(row.try_get("symbol")?))
+}
+
+/// Converts an error in the stored records of a symbol.
+pub(crate) fn damaged_records(symbol: &str) -> impl Fn(PackedRecordsError) -> FactsError {
+    move |source| FactsError::Packed { symbol: symbol.to_owned(), source }
+}
+
+/// Converts an error in the stored bars of a symbol.
+pub(crate) fn damaged_bars(symbol: &str) -> impl Fn(PackedBarsError) -> FactsError {
+    move |source| FactsError::Bars { symbol: symbol.to_owned(), source }
 }
 
 /// Loads all symbols that have facts.
 pub async fn load_known_symbols(client: &impl GenericClient) -> Result<BTreeSet<Symbol>, FactsError> {
-    let rows = client.query(KNOWN_SYMBOLS, &[]).await?;
-    rows.iter().map(|row| Ok(row.try_get::<_, &str>(0)?.parse().ok())).filter_map(Result::transpose).collect()
+    read_symbols(&client.query(KNOWN_SYMBOLS, &[]).await?)
 }
 
 /// Finds those of `symbols` that have facts.
@@ -94,7 +100,10 @@ pub async fn load_present_symbols(
     client: &impl GenericClient,
     symbols: &[&str],
 ) -> Result<BTreeSet<Symbol>, FactsError> {
-    let rows = client.query(PRESENT_SYMBOLS, &[&symbols]).await?;
+    read_symbols(&client.query(PRESENT_SYMBOLS, &[&symbols]).await?)
+}
+
+fn read_symbols(rows: &[Row]) -> Result<BTreeSet<Symbol>, FactsError> {
     rows.iter().map(|row| Ok(row.try_get::<_, &str>(0)?.parse().ok())).filter_map(Result::transpose).collect()
 }
 
@@ -121,8 +130,13 @@ pub async fn load_policy(client: &impl GenericClient) -> Result<SourcePolicy, Fa
 
 /// Reads the columns of packed bars from a row of table `bars`.
 pub fn read_packed_bars(row: &Row) -> Result<PackedBars, tokio_postgres::Error> {
+    read_bars_with_days(row, "days")
+}
+
+/// As [`read_packed_bars`]; the column with the name `days` has the days.
+pub(crate) fn read_bars_with_days(row: &Row, days: &str) -> Result<PackedBars, tokio_postgres::Error> {
     Ok(PackedBars {
-        days: row.try_get("days")?,
+        days: row.try_get(days)?,
         close: row.try_get("close")?,
         range: row.try_get("range")?,
         volume: row.try_get("volume")?,

@@ -7,7 +7,6 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use chrono::{Datelike, NaiveDate};
-use codec::bars::PackedBarsError;
 use codec::records::add_to_history;
 use market::day::date_of;
 use market::history::{DividendFeeds, History, SourceBars};
@@ -16,7 +15,7 @@ use market::metrics::currency::assign_currency;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{GenericClient, Row};
 
-use crate::facts::{FactsError, load_dividend_feeds, read_packed_bars};
+use crate::facts::{FactsError, damaged_bars, damaged_records, load_dividend_feeds, read_packed_bars};
 use crate::symbol_facts::{PackedColumns, PackedYears, SymbolFacts};
 
 const RECORDS: &str = include_str!("../queries/records_of_symbols.sql");
@@ -162,7 +161,7 @@ pub fn build_history(
         for (kind, source, packed) in facts.records() {
             let added =
                 add_to_history(&mut history, kind, source, packed, |date| identity.owns(symbol, date));
-            added.map_err(|source| FactsError::Packed { symbol: symbol.to_owned(), source })?;
+            added.map_err(damaged_records(symbol))?;
         }
         bars.extend(facts.years().map(|(source, years)| (source, years, symbol)));
     }
@@ -216,12 +215,12 @@ fn add_years(
     closes: bool,
     room: usize,
 ) -> Result<bool, FactsError> {
-    let damaged = |source: PackedBarsError| FactsError::Bars { symbol: symbol.to_owned(), source };
+    let damaged = damaged_bars(symbol);
     let columns = years.columns();
     let known = history.prices.iter().position(|prices| prices.source == source);
     let room = if known.is_none() { room.saturating_sub(years.range().len()) * BARS_OF_YEAR } else { 0 };
     let bars = if closes { columns.unpack_closes(room) } else { columns.unpack() };
-    let mut bars = bars.map_err(damaged)?;
+    let mut bars = bars.map_err(&damaged)?;
     let of_the_symbol = || identity.spans.iter().filter(|span| span.symbol.as_str() == symbol);
     let whole = bars.day.first().zip(bars.day.last()).is_some_and(|(first, last)| {
         of_the_symbol().any(|span| span.from <= date_of(*first) && date_of(*last) <= span.to)

@@ -11,7 +11,7 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use chrono::NaiveDate;
-use codec::bars::{PackedBars, PackedBarsError, unpack_superseded};
+use codec::bars::{PackedBars, unpack_superseded};
 use codec::records::{self, RawObservation, RecordSet};
 use market::bars::{Bars, SupersededBars};
 use market::event::{FxRate, Kind, Security};
@@ -22,7 +22,8 @@ use market::symbol::Symbol;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{GenericClient, Row, ToStatement};
 
-use crate::facts::FactsError;
+use crate::copy::FromRow;
+use crate::facts::{FactsError, damaged_bars, damaged_records, read_bars_with_days};
 use crate::history::{FactsBySymbol, build_history, close_only_years};
 use crate::symbol_facts::{PackedColumns, SymbolFacts};
 use crate::view::{BatchId, BatchOwners, LoggedBatch, RunStates, View};
@@ -39,6 +40,20 @@ const BATCHES: &str = include_str!("../queries/past/batches.sql");
 
 /// Symbol, source and calendar year of a row of packed bars.
 pub type BarsKey = (String, String, i32);
+
+/// Columns of the keys of some rows of packed records.
+pub fn record_columns<'a>(
+    keys: impl IntoIterator<Item = &'a RecordsKey>,
+) -> (Vec<&'a str>, Vec<&'a str>, Vec<&'a str>) {
+    keys.into_iter().map(|key| (key.symbol.as_str(), key.kind.as_str(), key.source.as_str())).collect()
+}
+
+/// Columns of the keys of some rows of packed bars.
+pub fn bar_columns<'a>(
+    keys: impl IntoIterator<Item = &'a BarsKey>,
+) -> (Vec<&'a str>, Vec<&'a str>, Vec<i32>) {
+    keys.into_iter().map(|(symbol, source, year)| (symbol.as_str(), source.as_str(), *year)).collect()
+}
 
 /// Content of some rows of the fact tables in a view. A row without visible observations is `None`.
 #[derive(Debug, Default)]
@@ -144,6 +159,19 @@ impl FactHistory {
         history.with_owners(client, batches, index).await
     }
 
+    /// Loads facts as [`FactHistory::load`] does, with unprepared statements and without an index of record batches.
+    ///
+    /// # Errors
+    /// Postgres rejects a query or is unreachable, or the stored facts are damaged.
+    pub async fn load_once(
+        client: &impl GenericClient,
+        fact_set: &str,
+        symbols: &[&str],
+    ) -> Result<Self, FactsError> {
+        let statements = Self::statements(fact_set);
+        Self::load(client, statements.each_ref().map(String::as_str), symbols, &EmptyBatchIndex).await
+    }
+
     /// Loads all exchange rates between some currencies in some years. `rates` and `batches` are the
     /// [`FactHistory::rate_statements`], as texts or prepared.
     ///
@@ -171,10 +199,8 @@ impl FactHistory {
         records: &[RecordsKey],
         years: &[BarsKey],
     ) -> Result<Self, FactsError> {
-        let (symbols, kinds, sources): (Vec<&str>, Vec<&str>, Vec<&str>) =
-            records.iter().map(|key| (&*key.symbol, key.kind.as_str(), &*key.source)).collect();
-        let (bar_symbols, bar_sources, numbers): (Vec<&str>, Vec<&str>, Vec<i32>) =
-            years.iter().map(|(symbol, source, year)| (&**symbol, &**source, *year)).collect();
+        let (symbols, kinds, sources) = record_columns(records);
+        let (bar_symbols, bar_sources, numbers) = bar_columns(years);
         let keys: [&(dyn ToSql + Sync); 6] =
             [&symbols, &kinds, &sources, &bar_symbols, &bar_sources, &numbers];
         let [rows, batches] = [ROWS, BATCHES].map(|text| Self::statement(text, fact_set));
@@ -220,13 +246,12 @@ impl FactHistory {
         let rows = self.rows_at(view)?;
         for (RecordsKey { symbol, kind, source }, packed) in rows.records {
             let Some(packed) = packed else { continue };
-            let failed = |source| FactsError::Packed { symbol: symbol.clone(), source };
             if kind == Kind::Fx {
-                rates.extend(records::read::<FxRate>(&source, &packed).map_err(failed)?);
+                rates.extend(records::read(&source, &packed).map_err(damaged_records(&symbol))?);
                 continue;
             }
             if kind == Kind::Security {
-                securities.extend(records::read::<Security>(&source, &packed).map_err(failed)?);
+                securities.extend(records::read(&source, &packed).map_err(damaged_records(&symbol))?);
             }
             let of_symbol = facts.entry(symbol).or_default();
             if SymbolFacts::has_kind(kind) {
@@ -257,8 +282,8 @@ impl FactHistory {
         let known = |batch: &BatchId| self.owners.is_visible(batch, &self.states, view);
         let mut rows = ViewRows::default();
         for (key, stored) in &self.records {
-            let failed = |source| FactsError::Packed { symbol: key.symbol.clone(), source };
-            rows.records.insert(key.clone(), stored.at(&key.symbol, key.kind, known).map_err(failed)?);
+            let packed = stored.at(&key.symbol, key.kind, known).map_err(damaged_records(&key.symbol))?;
+            rows.records.insert(key.clone(), packed);
         }
         for (key, stored) in &self.bars {
             rows.years.insert(key.clone(), stored.at(known).map_err(damaged_bars(&key.0))?);
@@ -280,8 +305,7 @@ impl FactHistory {
         key: RecordsKey,
         observations: Vec<RawObservation>,
     ) -> Result<(), FactsError> {
-        let packed = RecordSet::new(key.kind, observations).pack();
-        let packed = packed.map_err(|source| FactsError::Packed { symbol: key.symbol.clone(), source })?;
+        let packed = RecordSet::new(key.kind, observations).pack().map_err(damaged_records(&key.symbol))?;
         self.records.entry(key).or_default().superseded.push(packed);
         Ok(())
     }
@@ -341,9 +365,7 @@ impl FactHistory {
     }
 
     fn read_records(&mut self, row: &Row) -> Result<(), FactsError> {
-        let (symbol, kind, source) = (row.try_get("symbol")?, row.try_get("kind")?, row.try_get("source")?);
-        let key = RecordsKey { symbol, kind, source };
-        let records = self.records.entry(key).or_default();
+        let records = self.records.entry(RecordsKey::from_row(row)?).or_default();
         match row.try_get("part")? {
             "records" => records.current = Some(row.try_get("packed")?),
             _ => records.superseded.push(row.try_get("packed")?),
@@ -354,21 +376,13 @@ impl FactHistory {
     fn read_bars(&mut self, part: &str, row: &Row) -> Result<(), FactsError> {
         let (symbol, source, year): (String, String, i32) =
             (row.try_get("symbol")?, row.try_get("source")?, row.try_get("year")?);
-        let packed: &[u8] = row.try_get("packed")?;
         if part != "bars" {
-            let bars = unpack_superseded(packed).map_err(damaged_bars(&symbol))?;
+            let bars = unpack_superseded(row.try_get("packed")?).map_err(damaged_bars(&symbol))?;
             self.bars.entry((symbol, source, year)).or_default().superseded.push(bars);
             return Ok(());
         }
-        let bars = PackedBars {
-            days: packed.to_vec(),
-            close: row.try_get("close")?,
-            range: row.try_get("range")?,
-            volume: row.try_get("volume")?,
-            extra: row.try_get("extra")?,
-            versions: row.try_get("versions")?,
-        };
-        self.bars.entry((symbol, source, year)).or_default().current = Some((row.try_get("number")?, bars));
+        let current = (row.try_get("number")?, read_bars_with_days(row, "packed")?);
+        self.bars.entry((symbol, source, year)).or_default().current = Some(current);
         Ok(())
     }
 
@@ -377,9 +391,7 @@ impl FactHistory {
         let mut batches = BTreeSet::new();
         for (RecordsKey { symbol, .. }, stored) in &self.records {
             for packed in stored.parts() {
-                let of_part = records::batches(packed);
-                batches
-                    .extend(of_part.map_err(|source| FactsError::Packed { symbol: symbol.clone(), source })?);
+                batches.extend(records::batches(packed).map_err(damaged_records(symbol))?);
             }
         }
         for ((symbol, ..), year) in &self.bars {
@@ -387,8 +399,4 @@ impl FactHistory {
         }
         Ok(batches)
     }
-}
-
-fn damaged_bars(symbol: &str) -> impl Fn(PackedBarsError) -> FactsError {
-    move |source| FactsError::Bars { symbol: symbol.to_owned(), source }
 }

@@ -10,7 +10,7 @@ use std::sync::LazyLock;
 use chrono::NaiveDate;
 use market::decimal::ExactDecimal;
 use market::event::{Frequency, SecurityType};
-use market::metrics::dividends::safety::HighYieldScreenInput;
+use market::metrics::dividends::safety::passes_high_yield;
 use market::row::{ScreenerFigures, StockRow, TableRow};
 use market::text_enum;
 use rust_decimal::Decimal;
@@ -169,7 +169,7 @@ impl<P: Preset> ScreenFilters<P> {
         let SecurityRow { stock, figures } = member;
         let yields = FIGURES.iter().zip(&self.ranges).find(|(figure, _)| figure.min == "min_yield");
         let min_yield = yields.and_then(|(_, (least, _))| *least);
-        HighYieldScreenInput::from_rows(stock, figures).passes(min_yield, self.words.r#type.as_deref())
+        passes_high_yield(stock, figures, min_yield, self.words.r#type.as_deref())
     }
 
     /// Applied filters by parameter name, including defaults.

@@ -174,9 +174,7 @@ async fn compare_readers(
     let (reasons, reviewed) = (find_reasons(&a, &b), args.is_complete() && !a.unfinished && !b.unfinished);
     let found = GenerationDiff { a, b, reasons, differences, reviewed };
     // Write the HTML report before storing the review. If the report fails, no review is stored.
-    if let Some(page) = page {
-        page.write(&found.report())?;
-    }
+    page.map(|page| page.write(&found.report())).transpose()?;
     if found.reviewed {
         record_review(&mut client, &found).await?;
     }

@@ -14,12 +14,11 @@ use market::metrics::ExchangeRates;
 use market::symbol::Symbol;
 use store::facts::{load_dividend_feeds, load_known_symbols, load_rates};
 use store::history::{build_history, fetch_facts, symbols_of_identities};
-use store::past_facts::{BarsKey, RecordsKey};
+use store::past_facts::{BarsKey, RecordsKey, bar_columns};
 use tokio_postgres::types::ToSql;
 
 use super::side::{TouchedViews, overlay};
 use crate::derive::MarketContext;
-use crate::facts::key_columns;
 use crate::generation::Generation;
 
 const RECORDS: &str = "select symbol, source, packed from records where kind = $1";
@@ -192,7 +191,7 @@ async fn load_market_dates(
 
 /// Day number of the newest bar in the rows that the run did not touch.
 async fn load_last_untouched_day(views: &TouchedViews<'_>) -> anyhow::Result<Option<i32>> {
-    let (symbols, sources, years) = key_columns(&views.touched.years);
+    let (symbols, sources, years) = bar_columns(&views.touched.years);
     let keys: [&(dyn ToSql + Sync); 3] = [&symbols, &sources, &years];
     Ok(views.transaction.query_one(LAST_UNTOUCHED_DAY, &keys).await?.try_get("last_day")?)
 }

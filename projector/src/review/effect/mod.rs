@@ -112,9 +112,7 @@ pub(crate) async fn measure_effect(
         .await?;
     effect.found = found.finish()?;
     effect.found.as_of = comparison.markets.each_ref().map(MarketInputs::as_of);
-    if let Some(page) = page {
-        page.write(&effect.report())?;
-    }
+    page.map(|page| page.write(&effect.report())).transpose()?;
     Ok(effect.truncated(args.limit))
 }
 

@@ -135,13 +135,9 @@ impl Checks {
         for (kind, values) in &figures.values {
             let share = share(values.changed, values.earlier);
             self.add(Expectation::Changed, *kind, share, largest(&values.securities));
-            self.add(Expectation::Factor, *kind, values.factors.len().into(), largest(&values.factors));
-            self.add(
-                Expectation::Rewritten,
-                *kind,
-                values.rewritten.len().into(),
-                largest(&values.rewritten),
-            );
+            let (factors, rewritten) = (&values.factors, &values.rewritten);
+            self.add(Expectation::Factor, *kind, factors.len().into(), largest(factors));
+            self.add(Expectation::Rewritten, *kind, rewritten.len().into(), largest(rewritten));
         }
         for (expectation, kind, changes) in [
             (Expectation::Move, Kind::Price, &figures.moves),

@@ -67,9 +67,7 @@ pub(crate) async fn measure_quality(
         active: active.len() as u64,
         sources: sources.into_iter().map(|(source, quality)| SourceQuality { source, ..quality }).collect(),
     };
-    if let Some(page) = page {
-        page.write(&report.report())?;
-    }
+    page.map(|page| page.write(&report.report())).transpose()?;
     Ok(report)
 }
 

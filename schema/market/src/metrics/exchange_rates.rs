@@ -170,19 +170,11 @@ impl ExchangeRates {
 
     /// Rate of a pair or of its inverse. The newer one is used, and the pair itself if both have the same day.
     fn leg(&self, from: &str, to: &str, day: i32, last: i32) -> Option<Leg<'_>> {
-        let own = self.on_day(from, to, day, last).map(|own| Leg {
-            numerator: own.rate,
-            denominator: Decimal::ONE,
-            day: own.day,
-            source: &self.sources[own.source],
-        });
-        let inverse = self.on_day(to, from, day, last).map(|inverse| Leg {
-            numerator: Decimal::ONE,
-            denominator: inverse.rate,
-            day: inverse.day,
-            source: &self.sources[inverse.source],
-        });
-        own.into_iter().chain(inverse).min_by_key(|leg| Reverse(leg.day))
+        let own = self.on_day(from, to, day, last).map(|own| (own, own.rate, Decimal::ONE));
+        let inverse = self.on_day(to, from, day, last).map(|other| (other, Decimal::ONE, other.rate));
+        let newest = own.into_iter().chain(inverse).min_by_key(|(rate, ..)| Reverse(rate.day));
+        let (DayRate { day, source, .. }, numerator, denominator) = newest?;
+        Some(Leg { numerator, denominator, day, source: &self.sources[source] })
     }
 
     fn on_day(&self, base: &str, quote: &str, day: i32, last: i32) -> Option<DayRate> {

@@ -24,53 +24,54 @@ use super::arithmetic::{length_to_i32, mean, median, percent, quotient};
 use crate::decimal::ExactDecimal;
 use crate::event::SecurityType;
 use crate::row::{Industry, JsonColumn, Metrics, SectorRow, Stock};
+use crate::table_row;
 
-/// Figures of one security in a sector. Percentages are numbers of percent: 4.5 means 4.5 %.
-#[derive(Debug, Clone, PartialEq)]
-pub struct SectorMember {
-    /// Canonical ticker.
-    pub symbol: String,
-    /// Sector name.
-    pub sector: Option<String>,
-    /// Industry name.
-    pub industry: Option<String>,
-    /// Security type.
-    pub security_type: SecurityType,
-    /// True if the security still trades.
-    pub is_active: bool,
-    /// True if the security trades and its dividend status is active; `None` if the dividends are unknown.
-    pub pays_dividend: Option<bool>,
-    /// Headline yield, percent; `None` if unknown.
-    pub dividend_yield: Option<Decimal>,
-    /// True if the headline yield is above 25 % (by default), which is too high to be trusted (R18).
-    pub yield_suspect: bool,
-    /// Market capitalisation, in whole units of the reporting currency.
-    pub market_cap: Option<i64>,
-    /// True if the market capitalisation is known, but not its exchange rate to the reporting currency.
-    pub is_unconverted: bool,
-    /// Payout ratio: dividends over earnings, percent.
-    pub payout_ratio: Option<Decimal>,
-    /// Five-year dividend growth, percent a year.
-    pub growth_5y: Option<Decimal>,
-    /// Price divided by earnings per share.
-    pub pe_ratio: Option<Decimal>,
-    /// True for a Dividend Aristocrat.
-    pub is_aristocrat: bool,
-    /// True for a Dividend King.
-    pub is_king: bool,
-    /// Change of the close since the previous session, percent.
-    pub change_percent_1d: Option<Decimal>,
-    /// Change of the close since the last session of the previous year, percent.
-    pub change_percent_ytd: Option<Decimal>,
-    /// Next declared ex-date; `None` without a declared ex-date.
-    pub next_ex_date: Option<NaiveDate>,
+table_row! {
+    /// Figures of one security in a sector. Percentages are numbers of percent: 4.5 means 4.5 %.
+    pub struct SectorMember {
+        /// Canonical ticker.
+        "symbol" symbol: String,
+        /// Sector name.
+        "sector" sector: Option<String>,
+        /// Industry name.
+        "industry" industry: Option<String>,
+        /// Security type.
+        "type" security_type: SecurityType,
+        /// True if the security still trades.
+        "is_active" is_active: bool,
+        /// True if the security trades and its dividend status is active; `None` if the dividends are unknown.
+        "pays_dividend" pays_dividend: Option<bool>,
+        /// Headline yield, percent; `None` if unknown.
+        "dividend_yield" dividend_yield: Option<ExactDecimal>,
+        /// True if the headline yield is above 25 % (by default), which is too high to be trusted (R18).
+        "yield_suspect" yield_suspect: bool,
+        /// Market capitalisation, in whole units of the reporting currency.
+        "reporting_market_cap" market_cap: Option<i64>,
+        /// True if the market capitalisation is known, but not its exchange rate to the reporting currency.
+        "is_unconverted" is_unconverted: bool,
+        /// Payout ratio: dividends over earnings, percent.
+        "payout_ratio" payout_ratio: Option<ExactDecimal>,
+        /// Five-year dividend growth, percent a year.
+        "growth_5y" growth_5y: Option<ExactDecimal>,
+        /// Price divided by earnings per share.
+        "pe_ratio" pe_ratio: Option<ExactDecimal>,
+        /// True for a Dividend Aristocrat.
+        "is_dividend_aristocrat" is_aristocrat: bool,
+        /// True for a Dividend King.
+        "is_dividend_king" is_king: bool,
+        /// Change of the close since the previous session, percent.
+        "change_percent" change_percent_1d: Option<ExactDecimal>,
+        /// Change of the close since the last session of the previous year, percent.
+        "change_percent_ytd" change_percent_ytd: Option<ExactDecimal>,
+        /// Next declared ex-date; `None` without a declared ex-date.
+        "next_ex_date" next_ex_date: Option<NaiveDate>,
+    }
 }
 
 impl SectorMember {
     /// Builds the member from the stock row and the metrics row of a security. Only a declared next ex-date is used,
     /// not a projected one.
     pub fn from_rows(stock: &Stock, metrics: Option<&Metrics>) -> Self {
-        let decimal = |value: Option<ExactDecimal>| value.map(|value| value.0);
         let declared = metrics.and_then(|metrics| metrics.next.0.as_ref());
         let declared = declared.filter(|next| next.status == crate::row::NextStatus::Declared);
         let Stock { listed, figures, .. } = stock;
@@ -81,17 +82,17 @@ impl SectorMember {
             security_type: listed.r#type,
             is_active: listed.is_active,
             pays_dividend: listed.pays_dividend,
-            dividend_yield: decimal(listed.dividend_yield),
+            dividend_yield: listed.dividend_yield,
             yield_suspect: figures.yield_suspect,
             market_cap: listed.reporting_market_cap,
             is_unconverted: listed.market_cap.is_some() && listed.reporting_market_cap.is_none(),
-            payout_ratio: decimal(figures.screened.payout_ratio),
-            growth_5y: decimal(figures.screened.growth_5y),
-            pe_ratio: decimal(figures.screened.pe_ratio),
+            payout_ratio: figures.screened.payout_ratio,
+            growth_5y: figures.screened.growth_5y,
+            pe_ratio: figures.screened.pe_ratio,
             is_aristocrat: figures.screened.is_dividend_aristocrat,
             is_king: figures.screened.is_dividend_king,
-            change_percent_1d: decimal(figures.change_percent),
-            change_percent_ytd: decimal(figures.change_percent_ytd),
+            change_percent_1d: figures.change_percent,
+            change_percent_ytd: figures.change_percent_ytd,
             next_ex_date: declared.map(|next| next.ex_date),
         }
     }
@@ -106,7 +107,8 @@ impl SectorMember {
     }
 
     fn payer_yield(&self) -> Option<Decimal> {
-        self.dividend_yield.filter(|value| self.pays_dividend == Some(true) && *value > Decimal::ZERO)
+        let dividend_yield = self.dividend_yield.map(|value| value.0);
+        dividend_yield.filter(|value| self.pays_dividend == Some(true) && *value > Decimal::ZERO)
     }
 }
 
@@ -132,8 +134,8 @@ pub fn sector_rows<'a>(
 pub fn sector_row(sector: &str, members: &[&SectorMember], as_of: NaiveDate, currency: &str) -> SectorRow {
     let counted: Vec<&SectorMember> = members.iter().copied().filter(|member| member.is_counted()).collect();
     let yields: Vec<Decimal> = counted.iter().filter_map(|member| member.payer_yield()).collect();
-    let middle = |field: fn(&SectorMember) -> Option<Decimal>| {
-        median(counted.iter().filter_map(|member| field(member)).collect())
+    let middle = |field: fn(&SectorMember) -> Option<ExactDecimal>| {
+        median(counted.iter().filter_map(|member| field(member)).map(|value| value.0).collect())
     };
     let many = |condition: &dyn Fn(&SectorMember) -> bool| {
         length_to_i32(counted.iter().filter(|member| condition(member)).count())
@@ -162,8 +164,10 @@ pub fn sector_row(sector: &str, members: &[&SectorMember], as_of: NaiveDate, cur
         median_pe: middle(|member| member.pe_ratio).map(percent),
         aristocrat_count: many(&|member| member.is_aristocrat),
         king_count: many(&|member| member.is_king),
-        change_percent_1d: weighted(&counted, |member| member.change_percent_1d).map(percent),
-        change_percent_ytd: weighted(&counted, |member| member.change_percent_ytd).map(percent),
+        change_percent_1d: weighted(&counted, |member| member.change_percent_1d.map(|value| value.0))
+            .map(percent),
+        change_percent_ytd: weighted(&counted, |member| member.change_percent_ytd.map(|value| value.0))
+            .map(percent),
         ex_dates_next_30d: many(&|member| {
             member.next_ex_date.is_some_and(|date| as_of <= date && date <= last)
         }),
@@ -234,7 +238,7 @@ mod tests {
             security_type: SecurityType::Stock,
             is_active: true,
             pays_dividend: Some(yielded > Decimal::ZERO),
-            dividend_yield: Some(yielded),
+            dividend_yield: Some(ExactDecimal(yielded)),
             yield_suspect: false,
             market_cap: Some(cap),
             is_unconverted: false,

@@ -3,15 +3,17 @@
 use std::collections::BTreeSet;
 
 use chrono::{DateTime, Days, NaiveDate, Utc};
+use market::decimal::ExactDecimal;
 use market::event::SecurityType;
+use market::history::SourcePolicy;
 use market::identity::resolve::resolve;
-use market::metrics::Rules;
 use market::metrics::calendar::new_york_date;
 use market::metrics::dividends::ex_date::Settlement;
 use market::metrics::dividends::grower_lists::chowder_number;
-use market::metrics::dividends::safety::{HIGH_YIELD_MINIMUM, HighYieldScreenInput, is_suspect};
+use market::metrics::dividends::safety::{HIGH_YIELD_MINIMUM, is_suspect, passes_high_yield};
 use market::metrics::sector::{SectorMember, sector_row, top_payers};
-use market::row::DividendState;
+use market::metrics::{DerivationContext, ExchangeRates, Rules, derive};
+use market::row::{DividendState, Stock, StockFigures, StockRow};
 use market::symbol::Symbol;
 use rust_decimal::Decimal;
 use serde_json::{Value, json};
@@ -106,6 +108,18 @@ const YIELDS: [&str; 4] = ["dividend_yield_pct", "yield_pct", "headline_yield_pc
 fn screen(key: &str, rows: &[Value], inputs: &Inputs) -> Option<Value> {
     let minimum =
         ["min_yield", "min_yield_pct"].iter().find_map(|key| inputs.profile.get(*key).and_then(decimal));
+    // The rows of the case name only the figures that the screen uses. Derived rows have the other ones.
+    let as_of = inputs.as_of.unwrap_or_default();
+    let context = DerivationContext {
+        as_of,
+        newest: as_of,
+        benchmark: None,
+        rates: &ExchangeRates::NONE,
+        reporting_currency: "USD",
+        policy: &SourcePolicy::default(),
+        rules: &Rules::DEFAULT,
+    };
+    let Stock { listed: stock, figures, .. } = derive(&inputs.history, &context).stock;
     let survives = |row: &&Value| {
         let (is_listed, status) = states(row);
         let currencies = [&row["price_currency"], &row["dividend_currency"]];
@@ -115,17 +129,23 @@ fn screen(key: &str, rows: &[Value], inputs: &Inputs) -> Option<Value> {
         let dated = ["price_date", "price_as_of"].iter().find_map(|key| date(&row[*key])).zip(inputs.as_of);
         let sessions = dated.map(|(day, as_of)| market::metrics::calendar::sessions_between(day, as_of));
         let dividend_yield = number(row, &YIELDS);
-        let facts = HighYieldScreenInput {
-            security_type: kind(row),
-            is_listed,
-            is_paying: status == DividendState::Active,
-            dividend_yield,
+        let differs = flag(row, "currency_mismatch") || differs;
+        let stock = StockRow {
+            r#type: kind(row),
+            is_active: is_listed,
+            pays_dividend: Some(status == DividendState::Active),
+            dividend_yield: dividend_yield.map(ExactDecimal),
+            dividend_currency: Some(if differs { "other" } else { "USD" }.to_owned()),
+            currency: "USD".to_owned(),
+            ..stock.clone()
+        };
+        let figures = StockFigures {
             yield_suspect: is_suspect(dividend_yield, &Rules::DEFAULT.safety),
             price_age_sessions: aged.and_then(|age| i32::try_from(age).ok()).or(sessions).or(Some(0)),
-            currency_mismatch: flag(row, "currency_mismatch") || differs,
+            ..figures.clone()
         };
         let min_yield = minimum.unwrap_or(HIGH_YIELD_MINIMUM.into());
-        facts.passes(Some(min_yield), None)
+        passes_high_yield(&stock, &figures, Some(min_yield), None)
     };
     let known = ["survivors", "symbols", "passing", "screen", "results", "high_yield", "passed"];
     known.contains(&key).then(|| rows.iter().filter(survives).map(|row| row["symbol"].clone()).collect())
@@ -144,14 +164,14 @@ fn member(row: &Value) -> SectorMember {
         security_type: kind(row),
         is_active,
         pays_dividend: Some(pays && status == DividendState::Active),
-        dividend_yield: yielded,
+        dividend_yield: yielded.map(ExactDecimal),
         yield_suspect: flag(row, "yield_suspect")
             || flag(row, "suspect")
             || market::metrics::dividends::safety::is_suspect(yielded, &Rules::DEFAULT.safety),
         market_cap: cap,
-        payout_ratio: number(row, &["payout_ratio_pct"]),
-        growth_5y: number(row, &["growth_5y_pct"]),
-        pe_ratio: number(row, &["pe_ratio"]),
+        payout_ratio: number(row, &["payout_ratio_pct"]).map(ExactDecimal),
+        growth_5y: number(row, &["growth_5y_pct"]).map(ExactDecimal),
+        pe_ratio: number(row, &["pe_ratio"]).map(ExactDecimal),
         is_aristocrat: false,
         is_king: false,
         change_percent_1d: None,

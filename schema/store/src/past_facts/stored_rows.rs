@@ -8,18 +8,21 @@ use codec::records::{self, PackedRecordsError, RecordSet};
 use market::bars::{Bars, SupersededBars};
 use market::event::Kind;
 
-use crate::facts::FactsError;
+use crate::facts::{FactsError, damaged_records};
+use crate::sql_row;
 use crate::view::BatchId;
 
-/// Primary key of a row of packed records.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct RecordsKey {
-    /// Symbol; empty for facts of the whole market, such as trading sessions.
-    pub symbol: String,
-    /// Kind of the row's observations.
-    pub kind: Kind,
-    /// Source (feed) of the row's observations.
-    pub source: String,
+sql_row! {
+    /// Primary key of a row of packed records.
+    #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub struct RecordsKey {
+        /// Symbol; empty for facts of the whole market, such as trading sessions.
+        pub symbol: String,
+        /// Kind of the row's observations.
+        pub kind: Kind,
+        /// Source (feed) of the row's observations.
+        pub source: String,
+    }
 }
 
 /// Packed records of one symbol, kind and source: those that count now, and all others.
@@ -124,8 +127,7 @@ pub(super) fn currencies_of(
         symbols.insert(symbol);
         described.extend((*kind == Kind::Security).then_some(symbol));
         for packed in stored.parts() {
-            let found = records::currencies(*kind, source, packed);
-            currencies.extend(found.map_err(|source| FactsError::Packed { symbol: symbol.clone(), source })?);
+            currencies.extend(records::currencies(*kind, source, packed).map_err(damaged_records(symbol))?);
         }
     }
     // The prices of a security without reference record are in dollars.

@@ -291,13 +291,7 @@ fn schedule(merged: &Merged<'_>, currency: &str, rules: &ScheduleRules) -> Sched
         let amount = payment.scheduled(currency).unwrap_or_default();
         match rows.last_mut().filter(|row| row.ex_date == payment.ex_date) {
             Some(row) => row.amount += amount,
-            None => rows.push(ScheduleRow {
-                ex_date: payment.ex_date,
-                amount,
-                tag: payment.observation.record.frequency,
-                doubt: merged.dividends.doubt(payment.ex_date),
-                payment_date: payment.observation.record.payment_date,
-            }),
+            None => rows.push(payment.schedule_row(amount, merged.dividends.doubt(payment.ex_date))),
         }
     }
     Schedule::read(&rows, rules)

@@ -12,6 +12,8 @@
 //!
 //! Splits below 2 for 1 are ignored: companies often keep the amount per share at a 5 for 4 split.
 
+use std::ops::RangeInclusive;
+
 use chrono::{Datelike, NaiveDate};
 use rust_decimal::Decimal;
 
@@ -20,6 +22,7 @@ use super::inputs::MetricInputs;
 use crate::event::ShareBasis;
 use crate::metrics::arithmetic::{quotient, within_factor};
 use crate::metrics::dividends::frequency::is_restart;
+use crate::metrics::dividends::streak::Streak;
 use crate::metrics::dividends::yields::RegularDividend;
 use crate::metrics::merge::has_moved_with;
 use crate::metrics::prices::adjustment::SplitEvent;
@@ -39,21 +42,36 @@ struct SuspectSplit {
 /// Removes growth, rate changes and streak years that span a change of the dividend currency (R43).
 fn limit_to_currency(inputs: &MetricInputs<'_>, growth: &mut GrowthMetrics) {
     let Some(since) = inputs.currency_since.filter(|since| *since <= inputs.as_of) else { return };
-    let (last, first) = (inputs.as_of.year() - 1, since.year() + 1);
+    remove_growth(inputs, growth, |years| *years.start() < since.year(), |date| date == since);
+    let (streak, first) = (&mut growth.streak, since.year() + 1);
+    if !streak.seeded {
+        shorten_streak(streak, first);
+        streak.lower_bound |= streak.started.is_some_and(|started| started <= first + 1);
+    }
+}
+
+/// Removes the growth over years for which `is_across` is true, and the rate changes on days for which `is_step` is true.
+fn remove_growth(
+    inputs: &MetricInputs<'_>,
+    growth: &mut GrowthMetrics,
+    is_across: impl Fn(RangeInclusive<i32>) -> bool,
+    is_step: impl Fn(NaiveDate) -> bool,
+) {
+    let last = inputs.as_of.year() - 1;
     for (span, value) in [1, 3, 5, 10].into_iter().zip(&mut growth.growth) {
-        *value = value.filter(|_| last - span >= since.year());
+        *value = value.filter(|_| !is_across(last - span..=last));
     }
-    growth.changes.latest_increase = growth.changes.latest_increase.filter(|(date, _)| *date != since);
-    growth.changes.last_cut = growth.changes.last_cut.filter(|date| *date != since);
-    let streak = &mut growth.streak;
-    if streak.seeded {
-        return;
-    }
-    if let Some(started) = streak.started.filter(|started| *started < first) {
-        streak.years = (streak.years - (first - started)).max(0);
-        streak.started = (streak.years > 0).then_some(first);
-    }
-    streak.lower_bound |= streak.started.is_some_and(|started| started <= first + 1);
+    let changes = &mut growth.changes;
+    changes.latest_increase = changes.latest_increase.filter(|(date, _)| !is_step(*date));
+    changes.last_cut = changes.last_cut.filter(|date| !is_step(*date));
+}
+
+/// Removes the years of a streak before `first`. Returns false if the streak has no such years.
+fn shorten_streak(streak: &mut Streak, first: i32) -> bool {
+    let Some(started) = streak.started.filter(|started| *started < first) else { return false };
+    streak.years = (streak.years - (first - started)).max(0);
+    streak.started = (streak.years > 0).then_some(first);
+    true
 }
 
 /// Sets the flag for suspect splits. Removes growth, rate changes and streak years that span such a split.
@@ -64,16 +82,10 @@ pub(crate) fn limit_growth(inputs: &MetricInputs<'_>, growth: &mut GrowthMetrics
     let suspects: Vec<SuspectSplit> = passed.filter_map(|event| suspect(inputs, event)).collect();
     let Some(newest) = suspects.last() else { return };
     flags.set(Flag::AmountBasisSuspect);
-    let last = inputs.as_of.year() - 1;
-    for (span, value) in [1, 3, 5, 10].into_iter().zip(&mut growth.growth) {
-        let is_across = |suspect: &SuspectSplit| (last - span..=last).contains(&suspect.ex_date.year());
-        if suspects.iter().any(is_across) {
-            *value = None;
-        }
-    }
-    let is_step = |date: NaiveDate| suspects.iter().any(|suspect| suspect.next_payment == date);
-    growth.changes.latest_increase = growth.changes.latest_increase.filter(|(date, _)| !is_step(*date));
-    growth.changes.last_cut = growth.changes.last_cut.filter(|date| !is_step(*date));
+    let is_across =
+        |years: RangeInclusive<i32>| suspects.iter().any(|split| years.contains(&split.ex_date.year()));
+    let is_step = |date| suspects.iter().any(|suspect| suspect.next_payment == date);
+    remove_growth(inputs, growth, is_across, is_step);
     limit_streak(inputs, growth, newest.ex_date.year());
 }
 
@@ -83,11 +95,9 @@ fn limit_streak(inputs: &MetricInputs<'_>, growth: &mut GrowthMetrics, split_yea
     let streak = &mut growth.streak;
     let seed = inputs.security().and_then(|security| security.streak_seed_through);
     let is_vouched = streak.seeded && seed.is_some_and(|through| through > split_year);
-    let first = split_year + 2;
-    let Some(started) = streak.started.filter(|started| *started < first && !is_vouched) else { return };
-    streak.years = (streak.years - (first - started)).max(0);
-    streak.started = (streak.years > 0).then_some(first);
-    (streak.lower_bound, streak.seeded) = (true, false);
+    if !is_vouched && shorten_streak(streak, split_year + 2) {
+        (streak.lower_bound, streak.seeded) = (true, false);
+    }
 }
 
 fn suspect(inputs: &MetricInputs<'_>, event: &SplitEvent) -> Option<SuspectSplit> {

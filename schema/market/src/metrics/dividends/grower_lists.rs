@@ -19,7 +19,7 @@
 
 use rust_decimal::Decimal;
 
-use super::safety::{HIGH_YIELD_MINIMUM, HighYieldScreenInput};
+use super::safety::{HIGH_YIELD_MINIMUM, passes_high_yield};
 use crate::metrics::arithmetic::{exact, remove_division_error};
 use crate::metrics::rules::ListRules;
 use crate::row::{DividendState, ListTier, StockFigures, StockRow};
@@ -91,10 +91,7 @@ impl DividendList {
         let at_least = |value: Option<Decimal>, least: i64| value.is_some_and(|value| value >= least.into());
         stock.is_active
             && match self {
-                Self::HighYield => {
-                    let screened = HighYieldScreenInput::from_rows(stock, figures);
-                    screened.passes(Some(HIGH_YIELD_MINIMUM.into()), None)
-                }
+                Self::HighYield => passes_high_yield(stock, figures, Some(HIGH_YIELD_MINIMUM.into()), None),
                 Self::DividendGrowth => {
                     let growth = figures.screened.growth_5y.map(|value| value.0);
                     at_least(growth, GROWTH_MINIMUM)

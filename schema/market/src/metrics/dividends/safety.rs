@@ -48,60 +48,25 @@ pub fn is_suspect(dividend_yield: Option<Decimal>, rules: &SafetyRules) -> bool 
     dividend_yield.is_some_and(|value| value > rules.suspect_yield)
 }
 
-/// True if the high-yield screen accepts a price of this age, in sessions. An unknown age is not accepted.
-fn is_fresh(price_age_sessions: Option<i32>) -> bool {
-    price_age_sessions.is_some_and(|age| age <= FRESH_SESSIONS)
-}
-
-/// Inputs of the high-yield screen.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct HighYieldScreenInput {
-    /// Security type.
-    pub security_type: SecurityType,
-    /// True if the security still trades.
-    pub is_listed: bool,
-    /// True if the dividend status is active.
-    pub is_paying: bool,
-    /// Headline yield, percent; `None` if it is unknown, for example because dividends and price are in different
-    /// currencies.
-    pub dividend_yield: Option<Decimal>,
-    /// True if the headline yield is suspect ([`is_suspect`]).
-    pub yield_suspect: bool,
-    /// Number of sessions since the latest price; `None` if unknown.
-    pub price_age_sessions: Option<i32>,
-    /// True if dividends and prices are in different currencies.
-    pub currency_mismatch: bool,
-}
-
-impl HighYieldScreenInput {
-    /// True if the high-yield screen contains the security. Without `min_yield`, any yield is accepted. Without
-    /// `types`, all types of stocks are accepted.
-    pub fn passes(&self, min_yield: Option<Decimal>, types: Option<&[SecurityType]>) -> bool {
-        let has_type = match types {
-            Some(types) => types.contains(&self.security_type),
-            None => self.security_type.is_stock(),
-        };
-        has_type
-            && self.is_listed
-            && self.is_paying
-            && self.dividend_yield.is_some_and(|value| min_yield.is_none_or(|least| least <= value))
-            && !self.yield_suspect
-            && is_fresh(self.price_age_sessions)
-            && !self.currency_mismatch
-    }
-
-    /// Inputs of the screen for a security, from its rows.
-    pub fn from_rows(stock: &StockRow, figures: &StockFigures) -> Self {
-        Self {
-            security_type: stock.r#type,
-            is_listed: stock.is_active,
-            is_paying: stock.pays_dividend == Some(true),
-            dividend_yield: stock.dividend_yield.map(|value| value.0),
-            yield_suspect: figures.yield_suspect,
-            price_age_sessions: figures.price_age_sessions,
-            currency_mismatch: stock.dividend_currency.as_ref().is_some_and(|paid| *paid != stock.currency),
-        }
-    }
+/// True if the high-yield screen contains a security. Without `min_yield`, any yield is accepted. Without `types`, all
+/// types of stocks are accepted.
+pub fn passes_high_yield(
+    stock: &StockRow,
+    figures: &StockFigures,
+    min_yield: Option<Decimal>,
+    types: Option<&[SecurityType]>,
+) -> bool {
+    let has_type = match types {
+        Some(types) => types.contains(&stock.r#type),
+        None => stock.r#type.is_stock(),
+    };
+    has_type
+        && stock.is_active
+        && stock.pays_dividend == Some(true)
+        && stock.dividend_yield.is_some_and(|value| min_yield.is_none_or(|least| least <= value.0))
+        && !figures.yield_suspect
+        && figures.price_age_sessions.is_some_and(|age| age <= FRESH_SESSIONS)
+        && stock.dividend_currency.as_ref().is_none_or(|paid| *paid == stock.currency)
 }
 
 /// A yield is a trap if the forward dividend is below the trailing dividend by more than this, percent.
@@ -247,6 +212,3 @@ pub fn fcf_payout(dividends_paid: Option<Decimal>, free_cash_flow: Option<Decima
 
 #[cfg(test)]
 mod tests;
-
-#[cfg(test)]
-mod payout_tests;

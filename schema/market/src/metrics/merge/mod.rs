@@ -50,7 +50,7 @@ use splits::{MergedSplits, merge_splits, table_of_known};
 pub use validation::{
     PriceValues, RowFault, dividend_fault, dividend_key_fault, latest_session_date, price_fault, split_fault,
 };
-pub use winner::{ObservationStatus, QuarantinedRow, dividend_preference, split_preference};
+pub use winner::{ObservationStatus, QuarantinedRow};
 
 use super::prices::adjustment::Splits;
 use super::prices::series::PriceSeries;

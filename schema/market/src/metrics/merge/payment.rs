@@ -11,6 +11,7 @@ use crate::event::{Dividend, DividendType};
 use crate::metrics::arithmetic::{exact, quotient, remove_division_error};
 use crate::metrics::calendar::add_sessions;
 use crate::metrics::dividends::ex_date::Settlement;
+use crate::metrics::dividends::schedule::{AmountDoubt, ScheduleRow};
 use crate::metrics::dividends::status::DividendClass;
 use crate::metrics::exchange_rates::Rate;
 use crate::metrics::prices::adjustment::Splits;
@@ -59,6 +60,12 @@ pub(crate) struct Payment<'a> {
 }
 
 impl Payment<'_> {
+    /// Row of the payment schedule on the payment's ex-date.
+    pub(crate) fn schedule_row(&self, amount: Decimal, doubt: Option<AmountDoubt>) -> ScheduleRow {
+        let Dividend { frequency: tag, payment_date, .. } = self.observation.record;
+        ScheduleRow { ex_date: self.ex_date, amount, tag, payment_date, doubt }
+    }
+
     /// Ex-date and declared type of the payment. They are the same in all rows of one payment.
     pub(crate) fn event_key(&self) -> (NaiveDate, DividendType) {
         (self.ex_date, self.observation.record.r#type)

@@ -175,13 +175,7 @@ fn doubt(amount: Decimal, close: Option<Decimal>) -> AmountDoubt {
 
 fn row_of_day(payments: &[Payment<'_>], day: &[usize], currency: &str) -> ScheduleRow {
     let scheduled = day.iter().filter_map(|position| payments[*position].scheduled(currency));
-    ScheduleRow {
-        ex_date: payments[day[0]].ex_date,
-        amount: scheduled.sum(),
-        tag: payments[day[0]].observation.record.frequency,
-        doubt: None,
-        payment_date: payments[day[0]].observation.record.payment_date,
-    }
+    payments[day[0]].schedule_row(scheduled.sum(), None)
 }
 
 /// Annual rates: each amount times its number of payments a year. An unknown number is taken from the previous row.

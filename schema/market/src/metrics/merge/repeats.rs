@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::payment::{Payment, ValidationContext};
 use super::winner::ObservationStatus;
-use crate::metrics::dividends::schedule::{RepeatedPayment, ScheduleRow, find_repeats};
+use crate::metrics::dividends::schedule::{RepeatedPayment, find_repeats};
 use crate::row::{Flag, Flags};
 
 /// Removes the less reliable row of each pair of near duplicates. `payments` are sorted by ex-date.
@@ -46,13 +46,7 @@ pub(crate) fn merge_repeats(
 fn candidate<'a>(payment: &Payment<'a>, validation: &ValidationContext<'_>) -> RepeatedPayment<'a> {
     let record = &payment.observation.record;
     RepeatedPayment {
-        row: ScheduleRow {
-            ex_date: payment.ex_date,
-            amount: payment.adjusted,
-            tag: record.frequency,
-            doubt: None,
-            payment_date: record.payment_date,
-        },
+        row: payment.schedule_row(payment.adjusted, None),
         id: payment.observation.id.as_deref().map(|id| (payment.observation.source.as_str(), id)),
         implied: record.record_date.map(|date| validation.settlement.ex_date(date)),
         is_business_day: validation.settlement.is_business_day(payment.ex_date),

@@ -44,7 +44,6 @@ use crate::row::QuarantineReason;
 use crate::symbol::Symbol;
 
 pub(crate) use merge_record::{MergeRecord, Reach};
-pub use merge_record::{dividend_preference, split_preference};
 
 /// Status of an observation after the merge.
 #[derive(Debug, Clone, PartialEq, Eq)]

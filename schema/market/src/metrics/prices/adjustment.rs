@@ -272,6 +272,3 @@ fn lowest_share(percent: i64) -> (u32, u32) {
 
 #[cfg(test)]
 mod tests;
-
-#[cfg(test)]
-mod split_consistency_tests;

@@ -169,18 +169,6 @@ impl MergeRecord for Split {
     }
 }
 
-/// Rank of a dividend by its dates. Of rows with the same id and revision, the highest rank is used (R29). `settlement` is
-/// that of the security's market.
-pub fn dividend_preference(dividend: &Dividend, settlement: Settlement) -> u32 {
-    dividend.preference(settlement)
-}
-
-/// Rank of a split: the number of its dates (declaration date, payable date). If rows have the same id and revision,
-/// the row with the highest rank is used (R29).
-pub fn split_preference(split: &Split) -> u32 {
-    split.preference(Settlement::UnitedStates)
-}
-
 /// True if both values are given and differ.
 fn differ<V: PartialEq>(a: &Option<V>, b: &Option<V>) -> bool {
     a.as_ref().zip(b.as_ref()).is_some_and(|(a, b)| a != b)

@@ -2,7 +2,7 @@
 
 use chrono::DateTime;
 
-use super::{dividend_preference, split_preference};
+use super::MergeRecord;
 use crate::event::{Action, Dividend, FormerSymbol, Kind, Split};
 use crate::history::{History, Observation, PolicyRule, SourcePolicy};
 use crate::metrics::dividends::ex_date::Settlement;
@@ -227,13 +227,13 @@ fn a_row_with_more_dates_is_better_dated() {
         // This row has fewer dates, but its ex-date follows from its record date.
         "a x 0 +1 2024-03-07 0.5 2024-03-08",
     ];
-    better(&dividends.map(|text| dividend_preference(&dividend(1, text).record, Settlement::UnitedStates)));
+    better(&dividends.map(|text| dividend(1, text).record.preference(Settlement::UnitedStates)));
     let splits = [
         "a x 0 +1 2024-03-07 1 2",
         "a x 0 +1 2024-03-07 1 2 2024-02-01",
         "a x 0 +1 2024-03-07 1 2 2024-02-01 2024-03-06",
     ];
-    better(&splits.map(|text| split_preference(&split(1, text).record)));
+    better(&splits.map(|text| split(1, text).record.preference(Settlement::UnitedStates)));
 }
 
 #[test]
