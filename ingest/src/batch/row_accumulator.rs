@@ -174,14 +174,9 @@ impl RowAccumulator {
         self.add_checked_security(row, bytes);
     }
 
-    /// Adds a dividend without a vendor's type, for formats that have no dividend types.
-    pub(crate) fn add_dividend(&mut self, row: EventRow<Dividend>, bytes: usize) {
-        self.add_typed_dividend(row, "", bytes);
-    }
-
-    /// Adds a dividend with the type that the vendor gives. The detection of two different payments on one day uses
-    /// this type.
-    pub(crate) fn add_typed_dividend(&mut self, mut row: EventRow<Dividend>, type_text: &str, bytes: usize) {
+    /// Adds a dividend with the type that the vendor gives; empty for formats without dividend types. The detection of
+    /// two different payments on one day uses this type.
+    pub(crate) fn add_dividend(&mut self, mut row: EventRow<Dividend>, type_text: &str, bytes: usize) {
         if let Some(currency) = &self.dividend_currency {
             currency.assign(&mut row.record);
         }
