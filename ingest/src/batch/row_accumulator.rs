@@ -298,7 +298,7 @@ impl RowAccumulator {
     fn remove_conflicts(&mut self) {
         for conflict in self.prices.remove_conflicts(&self.symbols.names) {
             self.stats.conflicting_prices.sample.add(|| conflict.clone());
-            self.evidence.add_conflict(conflict);
+            self.evidence.conflicts.push(conflict);
         }
     }
 

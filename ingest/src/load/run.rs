@@ -19,7 +19,7 @@ use crate::batch::load_stats::LoadStats;
 use crate::batch::row_buffers::LoadHoldings;
 use crate::format::ReaderOptions;
 use crate::load::args::LoadArgs;
-use crate::load::effect::{CandidateFile, LoadEffect};
+use crate::load::effect::{CandidateFile, LoadEffect, ProjectorProgram};
 use crate::load::file_list::FileReport;
 use crate::load::gate::{GateResult, judge_candidate};
 use crate::load::input::{LoadInput, Producer, ProducerEvent};
@@ -100,7 +100,7 @@ impl<'a> LoadRun<'a> {
             }
         };
         let mut batches = 0;
-        let mut candidate = match self.args.gate || LoadEffect::is_available(self.args) {
+        let mut candidate = match self.args.gate || ProjectorProgram::find_for_effect(self.args).is_some() {
             true => Some(CandidateFile::create(&self.args.source, &self.id)?),
             false => None,
         };

@@ -62,8 +62,8 @@ impl<'a> RecordCells<'a> {
 
     /// Error for a required column without a value.
     pub(crate) fn missing_value(&self, column: &str) -> RowError {
-        self.text(column)
-            .map_or_else(|| RowError::missing_value(column), |word| RowError::absent_word(column, word))
+        let Some(word) = self.text(column) else { return RowError::missing_value(column) };
+        RowError::new("missing_field", format_args!("{column} {word:?} is no value: fill it in"))
     }
 
     /// Required text.
