@@ -19,22 +19,24 @@ use crate::price::price_batch::PriceBatch;
 /// Maximum size of the batches in memory, in bytes.
 const IN_MEMORY: usize = 32 * 1024 * 1024;
 
-/// Record batches in memory, or in a temporary file if they are larger than [`IN_MEMORY`].
+/// Record batches. Their bodies are in memory, or in a temporary file if they are larger than [`IN_MEMORY`].
 pub(crate) struct BatchSpool {
     file: SpooledTempFile,
-    batches: u64,
+    /// Batches without their bodies, and the lengths of the bodies in bytes.
+    batches: Vec<(EncodedBatch, usize)>,
 }
 
 impl Default for BatchSpool {
     fn default() -> Self {
-        Self { file: spooled_tempfile(IN_MEMORY), batches: 0 }
+        Self { file: spooled_tempfile(IN_MEMORY), batches: Vec::new() }
     }
 }
 
 impl BatchSpool {
-    pub(crate) fn push(&mut self, batch: EncodedBatch) -> io::Result<()> {
-        self.batches += 1;
-        write_batch(&mut self.file, &batch).map_err(no_space)
+    pub(crate) fn push(&mut self, mut batch: EncodedBatch) -> io::Result<()> {
+        let body = std::mem::take(&mut batch.body);
+        self.batches.push((batch, body.len()));
+        self.file.write_all(&body).map_err(no_space)
     }
 
     /// Batches in the order of their addition.
@@ -42,7 +44,11 @@ impl BatchSpool {
         mut self,
     ) -> io::Result<impl Iterator<Item = io::Result<EncodedBatch>>> {
         self.file.rewind()?;
-        Ok((0..self.batches).map(move |_| read_batch(&mut self.file)))
+        Ok(self.batches.into_iter().map(move |(batch, length)| {
+            let mut body = vec![0; length];
+            self.file.read_exact(&mut body)?;
+            Ok(EncodedBatch { body: body.into(), ..batch })
+        }))
     }
 }
 
@@ -55,30 +61,6 @@ fn no_space(error: io::Error) -> io::Error {
             folder.display()
         ),
     )
-}
-
-fn write_batch(disk: &mut impl Write, batch: &EncodedBatch) -> io::Result<()> {
-    disk.write_all(&[batch.kind as u8, batch.codec as u8])?;
-    for number in [batch.chunk, batch.rows, batch.line, batch.body.len() as u64] {
-        disk.write_all(&number.to_le_bytes())?;
-    }
-    disk.write_all(&batch.body)
-}
-
-fn read_batch(disk: &mut impl Read) -> io::Result<EncodedBatch> {
-    let mut words = [0; 2];
-    disk.read_exact(&mut words)?;
-    let mut number = || -> io::Result<u64> {
-        let mut bytes = [0; 8];
-        disk.read_exact(&mut bytes)?;
-        Ok(u64::from_le_bytes(bytes))
-    };
-    let (chunk, rows, line, length) = (number()?, number()?, number()?, number()?);
-    let mut body = vec![0; usize::try_from(length).map_err(io::Error::other)?];
-    disk.read_exact(&mut body)?;
-    let codec = Codec::ALL[usize::from(words[1]).min(Codec::ALL.len() - 1)];
-    let kind = Kind::ALL[usize::from(words[0]).min(Kind::ALL.len() - 1)];
-    Ok(EncodedBatch { kind, codec, chunk, rows, line, body: body.into() })
 }
 
 /// Encoded record batch, before its id, source, run and file are added.

@@ -31,7 +31,8 @@ const MIN_ROWS_PER_RUN: u32 = 3;
 #[derive(Debug, Default)]
 pub(crate) struct PriceEvidence {
     symbols: BTreeMap<Symbol, SymbolEvidence>,
-    conflicts: Vec<ConflictingPrice>,
+    /// Closes that differ from the first close of their day.
+    pub(crate) conflicts: Vec<ConflictingPrice>,
 }
 
 #[derive(Debug, Default)]
@@ -96,11 +97,6 @@ impl PriceEvidence {
         if *currency != Currency::dollar() {
             self.entry_for(symbol, 1).price_unit = Some(currency.unit().to_owned());
         }
-    }
-
-    /// Records a close that differs from the first close of its day.
-    pub(crate) fn add_conflict(&mut self, conflict: ConflictingPrice) {
-        self.conflicts.push(conflict);
     }
 
     fn entry_for(&mut self, symbol: &Symbol, line: u64) -> &mut SymbolEvidence {

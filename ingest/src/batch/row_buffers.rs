@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use chrono::{DateTime, NaiveDate, Utc};
+use chrono::NaiveDate;
 use event_log::record_batch::TARGET_BYTES;
 use market::event::{Action, EventRow, Holding, HoldingSnapshot};
 use market::symbol::Symbol;
@@ -125,32 +125,34 @@ impl LoadHoldings {
     /// Adds a row. The record of a retraction is `None`.
     pub(crate) fn add_row(&mut self, etf: Symbol, as_of: NaiveDate, mut row: EventRow<Option<Holding>>) {
         self.positions += 1;
-        let key = (etf, as_of, row.action);
-        if let Some(known) = self.snapshots.get_mut(&key) {
-            return add_positions(known, row.revision, row.observed_at, row.record);
-        }
         let holdings = Vec::from_iter(row.record.take());
-        let record = HoldingSnapshot { symbol: key.0.clone(), as_of, holdings };
-        self.snapshots.insert(key, row.with_record(record));
+        let record = HoldingSnapshot { symbol: etf.clone(), as_of, holdings };
+        self.add_snapshot((etf, as_of, row.action), row.with_record(record));
     }
 
     pub(crate) fn merge(&mut self, later_file: Self) {
         self.positions += later_file.positions;
-        for (key, more) in later_file.snapshots {
-            match self.snapshots.get_mut(&key) {
-                Some(known) => add_positions(known, more.revision, more.observed_at, more.record.holdings),
-                None => {
-                    self.snapshots.insert(key, more);
-                }
-            }
-        }
+        later_file.snapshots.into_iter().for_each(|(key, more)| self.add_snapshot(key, more));
     }
 
-    /// Splits the snapshots into groups of about [`TARGET_BYTES`]. Each group is one record batch.
+    /// Adds the holdings of a snapshot to those of its key. The result has the highest revision and the newest
+    /// observation time.
+    fn add_snapshot(&mut self, key: (Symbol, NaiveDate, Action), more: EventRow<HoldingSnapshot>) {
+        let Some(known) = self.snapshots.get_mut(&key) else {
+            self.snapshots.insert(key, more);
+            return;
+        };
+        known.revision = known.revision.max(more.revision);
+        known.observed_at = known.observed_at.max(more.observed_at);
+        known.record.holdings.extend(more.record.holdings);
+    }
+
+    /// Splits the snapshots, ordered by fund and date, into groups of about [`TARGET_BYTES`]. Each group is one record
+    /// batch.
     pub(crate) fn into_record_batches(self) -> Vec<Vec<EventRow<HoldingSnapshot>>> {
         let mut batches: Vec<Vec<EventRow<HoldingSnapshot>>> = Vec::new();
         let mut bytes = usize::MAX;
-        for row in self.into_rows() {
+        for row in self.snapshots.into_values() {
             let size = 200 * (1 + row.record.holdings.len());
             if bytes.saturating_add(size) > TARGET_BYTES {
                 batches.push(Vec::new());
@@ -163,21 +165,4 @@ impl LoadHoldings {
         }
         batches
     }
-
-    /// Snapshots as rows of the log, ordered by fund and date.
-    pub(crate) fn into_rows(self) -> impl Iterator<Item = EventRow<HoldingSnapshot>> {
-        self.snapshots.into_values()
-    }
-}
-
-/// Adds holdings to a snapshot. The snapshot gets the highest revision and the newest observation time of its rows.
-fn add_positions(
-    snapshot: &mut EventRow<HoldingSnapshot>,
-    revision: i64,
-    observed_at: DateTime<Utc>,
-    positions: impl IntoIterator<Item = Holding>,
-) {
-    snapshot.revision = snapshot.revision.max(revision);
-    snapshot.observed_at = snapshot.observed_at.max(observed_at);
-    snapshot.record.holdings.extend(positions);
 }

@@ -170,11 +170,6 @@ pub(super) struct VendorFile<'a> {
 }
 
 impl VendorFile<'_> {
-    /// Currency unit from the command line, such as `GBX`. It applies to amounts without a currency.
-    pub(super) fn currency(&self) -> Option<String> {
-        self.options.currency.as_ref().map(|currency| currency.unit().to_owned())
-    }
-
     /// Symbol of all rows, for a file without symbols in its rows. Fails if the symbol is unknown.
     pub(super) fn file_symbol(&self) -> Result<&Symbol, FeedReadError> {
         self.symbol.ok_or_else(|| FeedReadError::Refused("names no symbol: add --symbol SYMBOL".to_owned()))

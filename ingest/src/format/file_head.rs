@@ -282,6 +282,12 @@ pub(crate) fn is_word_of(topic: &str, word: &str) -> bool {
     words_of_topic(topic).contains(&word)
 }
 
+/// Meaning of a word in a topic whose entries are words with their meanings: `EUR` for `€`.
+pub(crate) fn meaning_of(topic: &str, word: &str) -> Option<&'static str> {
+    let mut entries = words_of_topic(topic).iter().filter_map(|entry| entry.rsplit_once(' '));
+    entries.find(|(known, _)| *known == word).map(|(_, meaning)| meaning)
+}
+
 /// Canonical column for a vendor's normalized column name, such as `close` for `closingprice`, and the reliability of the
 /// name, from 1 to 3.
 pub(crate) fn canonical_column_of(kind: Kind, name: &str) -> Option<(&'static str, u8)> {

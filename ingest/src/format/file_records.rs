@@ -45,6 +45,13 @@ impl<'a> VendorRow<'a> {
         row
     }
 
+    /// Record with the members of an object, and of the object that encloses it.
+    pub(super) fn of_object(object: RawJson<'a>, wrapper: Option<RawJson<'a>>, line: u64) -> Self {
+        let mut row = Self::of_json(object, line);
+        wrapper.into_iter().for_each(|wrapper| row.add(wrapper));
+        row
+    }
+
     /// Adds the members of a JSON object. A field that already has a value is not changed.
     pub(super) fn add(&mut self, object: RawJson<'a>) {
         for (name, value) in object.members() {
@@ -102,15 +109,6 @@ impl<'a> VendorRow<'a> {
     /// Symbol in a field. Fails if the field has no value, or an invalid symbol.
     pub(super) fn symbol(&self, name: &str) -> Result<Symbol, RowError> {
         parse_symbol(name, self.text(&[name]).ok_or_else(|| RowError::missing_value(name))?)
-    }
-
-    /// Symbol of the file, or else the first value among the fields with these names.
-    pub(super) fn symbol_of_file_or_row(
-        &self,
-        file_symbol: Option<&Symbol>,
-        names: &[&str],
-    ) -> Option<String> {
-        file_symbol.map(ToString::to_string).or_else(|| self.text(names).map(str::to_owned))
     }
 }
 
@@ -207,11 +205,7 @@ pub(super) fn read_rows(
             .for_each_record(rows, |record, rows| read(&VendorRow::of_record(&header, record), rows));
     }
     read_objects(file, rows, |object, wrapper, line, rows| {
-        let mut row = VendorRow::of_json(object, line);
-        if let Some(wrapper) = wrapper {
-            row.add(wrapper);
-        }
-        count_row(&row, rows, &mut read);
+        count_row(&VendorRow::of_object(object, wrapper, line), rows, &mut read);
     })
 }
 

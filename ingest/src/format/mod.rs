@@ -34,12 +34,13 @@ mod vendors;
 
 pub use column_map::name_pattern::SymbolPattern;
 pub use column_map::{ColumnMap, MapError, MapFile, SHIPPED};
-pub(crate) use column_map::{date_parser, factor_in_name};
+pub(crate) use column_map::{MONEY, date_parser, factor_in_name};
 pub use file_format::{FeedReadError, FileFormat, FormatChoice, ReaderOptions, VendorFormat};
 use file_format::{FileLayout, SymbolScope, VendorFile};
 pub use file_head::FileHead;
 pub(crate) use file_head::{
-    canonical_column_of, is_word_of, normalize_column_name, without_remark, words_of, words_of_topic,
+    canonical_column_of, is_word_of, meaning_of, normalize_column_name, without_remark, words_of,
+    words_of_topic,
 };
 use raw_json::RawJson;
 pub(crate) use raw_json::find_repeated_member;

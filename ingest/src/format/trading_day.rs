@@ -17,7 +17,7 @@ use rust_decimal::Decimal;
 use telemetry::counted;
 
 use super::canonical::parse_ratio;
-use super::file_format::{FeedReadError, ReaderOptions};
+use super::file_format::FeedReadError;
 use super::file_head::normalize_column_name;
 use super::file_records::{HeaderedTable, NONE, PriceColumns, VendorRow};
 use crate::batch::row_accumulator::RowAccumulator;
@@ -117,7 +117,7 @@ impl<'a> TradingDay<'a> {
 
     /// Adds a day with unadjusted values: the price, the dividend and the split. If the price is invalid, nothing is
     /// added.
-    pub(super) fn add_raw(&self, options: &ReaderOptions, rows: &mut RowAccumulator) -> Result<(), RowError> {
+    pub(super) fn add_raw(&self, rows: &mut RowAccumulator) -> Result<(), RowError> {
         let prices = self.prices.unwrap_or_default();
         let version = BarVersion::new(0, Action::Put, rows.observed_at, None);
         rows.add_price(self.symbol.as_str().as_bytes(), self.date, &prices, version, self.line)?;
@@ -128,8 +128,8 @@ impl<'a> TradingDay<'a> {
         rows.evidence.add_adjusted_close(self.symbol, self.date, closes, ShareBasis::Raw, self.line);
         let provenance = rows.default_provenance(self.line);
         if let Some(amount) = self.dividend {
-            let dividend = regular_dividend(self.symbol, self.date, amount, options);
-            rows.add_dividend(provenance.clone().with_record(dividend), self.bytes);
+            let dividend = regular_dividend(self.symbol, self.date, amount);
+            rows.add_dividend(provenance.clone().with_record(dividend), "", self.bytes);
         }
         if let Some(shares) = self.split {
             rows.add_split(provenance.with_record(plain_split(self.symbol, self.date, shares)), self.bytes);
@@ -138,18 +138,12 @@ impl<'a> TradingDay<'a> {
     }
 }
 
-/// Regular cash dividend as declared. If the command line gives a currency, the amount is in this currency.
-pub(super) fn regular_dividend(
-    symbol: &Symbol,
-    ex_date: NaiveDate,
-    amount: Decimal,
-    options: &ReaderOptions,
-) -> Dividend {
-    let currency = options.currency.as_ref();
+/// Regular cash dividend as declared, without a currency.
+pub(super) fn regular_dividend(symbol: &Symbol, ex_date: NaiveDate, amount: Decimal) -> Dividend {
     Dividend {
         symbol: symbol.clone(),
-        amount: currency.map_or(amount, |currency| currency.to_major(amount)),
-        currency: currency.map(|currency| currency.code.as_str().into()).unwrap_or_default(),
+        amount,
+        currency: "".into(),
         r#type: DividendType::Regular,
         amount_basis: ShareBasis::Raw,
         ex_date: Some(ex_date),
@@ -249,24 +243,22 @@ fn coarser_than_daily(days: &[i32]) -> Option<&'static str> {
 }
 
 /// Reader of daily rows. It adds the dividends to the batch at the end of the file, when the basis day is known.
-pub(super) struct AdjustedRowReader<'a> {
+pub(super) struct AdjustedRowReader {
     one_symbol: bool,
     basis: ShareBasis,
-    options: &'a ReaderOptions,
     dividends: Vec<(EventRow<Dividend>, usize)>,
     days: SeriesDates,
 }
 
-impl<'a> AdjustedRowReader<'a> {
-    pub(super) fn new(one_symbol: bool, basis: ShareBasis, options: &'a ReaderOptions) -> Self {
-        Self { one_symbol, basis, options, dividends: Vec::new(), days: SeriesDates::default() }
+impl AdjustedRowReader {
+    pub(super) fn new(one_symbol: bool, basis: ShareBasis) -> Self {
+        Self { one_symbol, basis, dividends: Vec::new(), days: SeriesDates::default() }
     }
 
     /// Adds the split and the price of a day, and collects its dividends for [`Self::finish`]. Fails for a price in the
     /// future. Announced splits and dividends may be in the future.
     pub(super) fn add(&mut self, day: &TradingDay<'_>, rows: &mut RowAccumulator) -> Result<(), RowError> {
-        let Self { basis, options, .. } = *self;
-        let symbol = day.symbol;
+        let (basis, symbol) = (self.basis, day.symbol);
         if day.prices.is_some() {
             rows.check_not_future("date", day.date)?;
             self.days.push(day.date);
@@ -279,11 +271,8 @@ impl<'a> AdjustedRowReader<'a> {
             [(regular, DividendType::Regular), (day.capital_gain, DividendType::CapitalGain)]
         {
             let Some(amount) = amount else { continue };
-            let dividend = Dividend {
-                r#type,
-                amount_basis: basis,
-                ..regular_dividend(symbol, day.date, amount, options)
-            };
+            let dividend =
+                Dividend { r#type, amount_basis: basis, ..regular_dividend(symbol, day.date, amount) };
             self.dividends.push((rows.default_provenance(day.line).with_record(dividend), day.bytes));
         }
         if let Some(shares) = day.split {
@@ -318,7 +307,7 @@ impl<'a> AdjustedRowReader<'a> {
         }
         for (mut row, bytes) in self.dividends {
             row.record.basis_as_of = newest.map(date_of);
-            rows.add_dividend(row, bytes);
+            rows.add_dividend(row, "", bytes);
         }
         Ok(())
     }

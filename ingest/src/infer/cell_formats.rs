@@ -1,12 +1,11 @@
 //! Formats of cells: dates, numbers, currency units, tickers, and words for dividend types and split directions.
 
 use std::collections::BTreeSet;
-use std::sync::LazyLock;
 
 use chrono::{Datelike, NaiveDate, Weekday};
 use market::event::DividendType;
 
-use crate::format::{date_parser, words_of_topic};
+use crate::format::{date_parser, meaning_of, words_of_topic};
 
 /// Parser of cells as dates in `format`. It returns `None` if the cell does not fit the format, or if the year is not from
 /// 1900 to 2099.
@@ -122,19 +121,12 @@ pub(super) fn is_number(cell: &str) -> bool {
         && bare.chars().all(|c| c.is_ascii_digit() || ".,' \u{a0}\u{202f}eE-+".contains(c))
 }
 
-/// All known currency units, each with its currency code: `€` with `EUR`. Longer units come first, so that `US$` is
-/// found before `$`.
-fn units() -> impl Iterator<Item = (&'static str, &'static str)> {
-    static UNITS: LazyLock<Vec<(&str, &str)>> = LazyLock::new(|| {
-        words_of_topic("currency unit").iter().filter_map(|entry| entry.split_once(' ')).collect()
-    });
-    UNITS.iter().copied()
-}
-
 /// Splits a price or amount into the number and the currency unit before or after it.
 pub(super) fn split_currency_unit(cell: &str) -> (&str, Option<&'static str>) {
     let cell = cell.trim();
-    let found = units().find_map(|(unit, _)| {
+    // Longer units come first, so that `US$` is found before `$`.
+    let found = words_of_topic("currency unit").iter().find_map(|entry| {
+        let (unit, _) = entry.split_once(' ')?;
         let number = cell.strip_prefix(unit).or_else(|| cell.strip_suffix(unit))?;
         Some((number.trim(), unit))
     });
@@ -143,7 +135,7 @@ pub(super) fn split_currency_unit(cell: &str) -> (&str, Option<&'static str>) {
 
 /// Currency code of a unit such as `€` or `p`.
 pub(super) fn currency_of(unit: &str) -> Option<&'static str> {
-    units().find(|(known, _)| *known == unit).map(|(_, currency)| currency)
+    meaning_of("currency unit", unit)
 }
 
 /// True if a cell may be a ticker. A ticker has at most 12 characters: capital letters, digits and the signs `.`, `-`
@@ -200,10 +192,8 @@ impl NumberNotation {
 /// Dividend type that a vendor's word means: `interim` means `regular`. `None` if the word is unknown.
 pub(super) fn dividend_type(word: &str) -> Option<&'static str> {
     let lower = word.trim().to_lowercase();
-    let mut known =
-        words_of_topic("word of a dividend type").iter().filter_map(|entry| entry.rsplit_once(' '));
-    let meaning = known.find(|(known, _)| *known == lower).map(|(_, meaning)| meaning);
-    meaning.or_else(|| Some(lower.parse::<DividendType>().ok()?.as_str()))
+    meaning_of("word of a dividend type", &lower)
+        .or_else(|| Some(lower.parse::<DividendType>().ok()?.as_str()))
 }
 
 /// Split direction that a vendor's word means: `consolidation` means `reverse`. `None` if the word is unknown.

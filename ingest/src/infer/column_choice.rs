@@ -12,8 +12,8 @@ use rust_decimal::Decimal;
 use super::cell_formats::{are_directions, cell_date_parser, is_ticker};
 use super::table_profile::{ColumnContent, ColumnProfile, TableProfile};
 use crate::format::{
-    canonical_column_of, factor_in_name, is_word_of, normalize_column_name, without_remark, words_of,
-    words_of_topic,
+    canonical_column_of, factor_in_name, is_word_of, meaning_of, normalize_column_name, without_remark,
+    words_of,
 };
 
 /// Strength of a mapping that the rows confirm.
@@ -198,8 +198,7 @@ pub(super) fn canonical_column(kind: Kind, name: &str) -> Option<(&'static str, 
     let mut words = words_of(name);
     find(name).or_else(|| find(without_remark(name))).or_else(|| {
         let last = words.pop()?;
-        let mut units = words_of_topic("unit in a name").iter().filter_map(|entry| entry.split_once(' '));
-        units.find(|(unit, _)| unit.len() > 1 && *unit == last)?;
+        meaning_of("unit in a name", &last).filter(|_| last.len() > 1)?;
         find(&words.concat())
     })
 }

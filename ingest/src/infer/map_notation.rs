@@ -13,11 +13,9 @@ use super::cell_formats::{
 use super::column_choice::is_unix;
 use super::map_writer::{MapWriter, quoted};
 use super::table_profile::{ColumnContent, ColumnProfile};
-use crate::format::{factor_in_name, words_of_topic};
+use crate::format::{MONEY, factor_in_name, meaning_of};
 use crate::normalize::{UtcTimeInterpretation, from_unix_seconds, interpret_utc_times};
 
-/// Columns whose cells may contain a currency unit.
-const MONEY: [&str; 6] = ["open", "high", "low", "close", "vwap", "amount"];
 /// Unit of amounts in hundredths of a currency that the name does not tell.
 const CENTS: &str = "cents";
 
@@ -300,10 +298,7 @@ impl MapWriter<'_> {
         let name = &self.column("amount").or_else(|| self.column("close"))?.name;
         let remark = name.split(['(', '[']).nth(1).map(|remark| remark.trim_end_matches([')', ']', ' ']));
         let parts = name.split(|c: char| c.is_ascii() && !c.is_ascii_alphanumeric() && c != '$');
-        let unit_of = |text: &str| {
-            let mut units = words_of_topic("unit in a name").iter().filter_map(|entry| entry.split_once(' '));
-            units.find(|(unit, _)| *unit == text).map(|(_, currency)| currency)
-        };
+        let unit_of = |text: &str| meaning_of("unit in a name", text);
         // A single letter such as p is a unit only as the whole remark.
         let mut words = parts.filter(|part| part.len() > 1 || !part.is_ascii() || *part == "$");
         remark.and_then(unit_of).or_else(|| words.find_map(unit_of))

@@ -57,11 +57,6 @@ impl LoadEffect {
         Some(Self::new("ingest load --dry-run".to_owned(), Some(output), args))
     }
 
-    /// True if the projector can be asked.
-    pub(crate) fn is_available(args: &LoadArgs) -> bool {
-        find_projector(args).is_some()
-    }
-
     fn new(command: String, output: Option<String>, args: &LoadArgs) -> Self {
         if !args.json {
             return Self { command, json: None, text: output };
@@ -79,18 +74,13 @@ impl LoadEffect {
     }
 }
 
-/// Program that measures the effect; `None` without it, or if the summary must not wait.
-fn find_projector(args: &LoadArgs) -> Option<ProjectorProgram> {
-    if args.effect_wait == 0 { None } else { ProjectorProgram::find() }
-}
-
 /// Runs `projector audit` and returns its output. `None` if the program cannot run, fails, or exceeds the maximum wait.
 async fn ask_projector(report: [&str; 2], args: &LoadArgs, settings: &StreamSettings) -> Option<String> {
     let wait = args.effect_wait.to_string();
     let mut arguments = vec!["audit", report[0], report[1], "--limit", "5", "--wait", &wait];
     arguments.extend(args.json.then_some("--json"));
     let limit = Duration::from_secs(args.effect_wait);
-    let output = find_projector(args)?.run(&arguments, settings, limit).await.ok()?;
+    let output = ProjectorProgram::find_for_effect(args)?.run(&arguments, settings, limit).await.ok()?;
     output.status.success().then_some(())?;
     String::from_utf8(output.stdout).ok()
 }
@@ -172,6 +162,11 @@ impl ProjectorProgram {
         }
         let program = std::env::current_exe().ok()?.with_file_name("projector");
         program.is_file().then_some(Self(program))
+    }
+
+    /// Finds the program; `None` without it, or if the summary must not wait for the effect.
+    pub(crate) fn find_for_effect(args: &LoadArgs) -> Option<Self> {
+        if args.effect_wait == 0 { None } else { Self::find() }
     }
 
     /// Runs a command with the connection to the log. Ends the program and fails after `limit`.

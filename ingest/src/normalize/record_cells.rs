@@ -32,6 +32,11 @@ impl<'a> RecordCells<'a> {
         self.zone = zone;
     }
 
+    /// Index of a column; `None` if the kind has no such column.
+    pub(crate) fn position(&self, column: &str) -> Option<usize> {
+        self.names.iter().position(|known| *known == column)
+    }
+
     /// Sets the cell of the column with this index. Surrounding blanks are dropped, and an empty cell is absent.
     pub(crate) fn set(&mut self, index: usize, value: Cow<'a, str>) {
         let trimmed = match value {
@@ -48,8 +53,7 @@ impl<'a> RecordCells<'a> {
 
     /// Optional text, unchanged. Even a word for an absent value, such as `N/A`, is returned.
     pub(crate) fn text(&self, column: &str) -> Option<&str> {
-        let index = self.names.iter().position(|known| *known == column)?;
-        self.values[index].as_deref()
+        self.values[self.position(column)?].as_deref()
     }
 
     fn value(&self, column: &str) -> Option<&str> {
@@ -58,8 +62,8 @@ impl<'a> RecordCells<'a> {
 
     /// Error for a required column without a value.
     pub(crate) fn missing_value(&self, column: &str) -> RowError {
-        self.text(column)
-            .map_or_else(|| RowError::missing_value(column), |word| RowError::absent_word(column, word))
+        let Some(word) = self.text(column) else { return RowError::missing_value(column) };
+        RowError::new("missing_field", format_args!("{column} {word:?} is no value: fill it in"))
     }
 
     /// Required text.

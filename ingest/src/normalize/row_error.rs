@@ -38,11 +38,6 @@ impl RowError {
         Self::new("missing_field", format_args!("{column} is required and empty: fill it in"))
     }
 
-    /// Error for a required cell with a word for an absent value, such as `n/a`.
-    pub(crate) fn absent_word(column: &str, word: &str) -> Self {
-        Self::new("missing_field", format_args!("{column} {word:?} is no value: fill it in"))
-    }
-
     /// Error for an invalid or too large number.
     pub(crate) fn invalid_number(column: &str, text: &[u8], error: DecimalError) -> Self {
         let reason = match error {

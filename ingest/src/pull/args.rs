@@ -109,15 +109,9 @@ pub(super) fn parse_symbols(texts: &[String]) -> Result<Vec<Symbol>, String> {
 #[expect(missing_docs, reason = "the message of each says it")]
 #[derive(Debug, thiserror::Error)]
 pub enum PullError {
-    #[error(
-        "cannot use the manifest {name}: {source}; shipped manifests: {shipped}; any other name is a file"
-    )]
-    ManifestFile { name: String, shipped: String, source: io::Error },
-    /// The text is no manifest, or a value is not allowed.
+    /// The file cannot be read, the text is no manifest, or a value is not allowed.
     #[error("cannot use the manifest {name}: {reason}")]
     Manifest { name: String, reason: String },
-    #[error("{connector}: options of the manifest: {source}")]
-    Options { connector: String, source: clap::Error },
     /// A credential is missing, or a symbol, a request or an option is invalid.
     #[error("{connector}: {reason}")]
     Unusable { connector: String, reason: String },

@@ -134,13 +134,14 @@ impl Connector {
     pub(super) fn read(name: &str) -> Result<Self, PullError> {
         let shipped = SHIPPED.iter().find(|(shipped, _)| *shipped == name);
         let text = match shipped {
-            Some((_, text)) => (*text).to_owned(),
-            None => read_small_text(Path::new(name), Links::Followed).map_err(|source| {
+            Some((_, text)) => Ok((*text).to_owned()),
+            None => read_small_text(Path::new(name), Links::Followed).map_err(|error| {
                 let shipped = SHIPPED.map(|(name, _)| name).join(", ");
-                PullError::ManifestFile { name: name.to_owned(), shipped, source }
-            })?,
+                format!("{error}; shipped manifests: {shipped}; any other name is a file")
+            }),
         };
-        Self::parse(&text).map_err(|reason| PullError::Manifest { name: name.to_owned(), reason })
+        let parsed = text.and_then(|text| Self::parse(&text));
+        parsed.map_err(|reason| PullError::Manifest { name: name.to_owned(), reason })
     }
 
     /// Parses and validates a manifest. The error names the field and the rule.

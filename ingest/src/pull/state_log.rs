@@ -73,7 +73,9 @@ impl<'a> StateLog<'a> {
                 return Ok(None);
             }
             self.current_charge = None;
-            self.charges.retain(|charge| charge.until + longest_period(budgets) > begun);
+            // A charge that is older than all periods counts in no budget.
+            let longest = budgets.iter().map(|budget| budget.per.length()).max().unwrap_or_default();
+            self.charges.retain(|charge| charge.until + longest > begun);
             let calls = match compute_allowance(budgets, &self.charges, cost, begun) {
                 BudgetAllowance::From(moment) => return Ok(Some(moment)),
                 BudgetAllowance::Calls(calls) => calls,
@@ -269,11 +271,6 @@ pub(super) fn lease_duration(
     } else {
         (shortest / 10).clamp(MIN_LEASE, MAX_LEASE).max(shortest_lease)
     }
-}
-
-/// Longest period of the budgets. Charges that are older than this period count in none of the budgets.
-pub(super) fn longest_period(budgets: &[CallBudget]) -> TimeDelta {
-    budgets.iter().map(|budget| budget.per.length()).max().unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -280,7 +280,7 @@ impl SyncRun<'_> {
         let connector = self.client.http.connector;
         let args = connector.load_args(&folder.display().to_string(), &batch.load_options(part));
         let mut args =
-            args.map_err(|source| PullError::Options { connector: connector.name.clone(), source })?;
+            args.map_err(|error| connector.unusable(format!("options of the manifest: {error}")))?;
         let opened = batch.open_files_folder(part).map_err(self.in_folder())?;
         args.gate |= self.client.http.args.gate;
         args.fetched_from = connector.dataset(&batch.notes.request);

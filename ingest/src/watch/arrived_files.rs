@@ -11,8 +11,9 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
+use chrono::Utc;
 use rustix::fs::FileType;
 use serde::{Deserialize, Serialize};
 
@@ -46,14 +47,6 @@ impl EntryState {
             modified: (stat.st_mtime.into(), stat.st_mtime_nsec.into()),
             links: stat.st_nlink.into(),
         })
-    }
-
-    pub(super) fn is_regular_file(&self) -> bool {
-        FileType::from_raw_mode(self.mode).is_file()
-    }
-
-    pub(super) fn is_same_file(&self, other: &Self) -> bool {
-        self.inode == other.inode
     }
 
     /// True if the file was not written to between the two states. Other changes, such as a new mode or a new hard
@@ -139,7 +132,7 @@ const LIST: &str = ".ingest-watch.moved";
 /// Name of the file that replaces [`LIST`].
 const NEW_LIST: &str = ".ingest-watch.moved.new";
 /// Time for which a moved file is checked, in seconds: one day.
-const CHECKED_FOR: u64 = 24 * 60 * 60;
+const CHECKED_FOR: i64 = 24 * 60 * 60;
 /// Maximum number of moved files that are checked. Beyond it, the files that were moved first are no longer checked.
 const MAX_FILES: usize = 10_000;
 /// Maximum number of files that one poll checks. The next poll continues after them.
@@ -159,7 +152,7 @@ pub(super) struct MovedFile {
     /// State of the file when it was moved.
     pub state: EntryState,
     /// Time of the move, in seconds since 1970.
-    pub moved_at: u64,
+    pub moved_at: i64,
 }
 
 impl MovedFile {
@@ -168,7 +161,13 @@ impl MovedFile {
     pub(super) fn new(name: &OsStr, subfolder: &str, stored: &OsStr, state: EntryState) -> Option<Self> {
         let (name, stored) = (name.to_str()?.to_owned(), stored.to_str()?.to_owned());
         let subfolder = subfolder.to_owned();
-        state.is_regular_file().then(|| Self { subfolder, stored, name, state, moved_at: now() })
+        FileType::from_raw_mode(state.mode).is_file().then(|| Self {
+            subfolder,
+            stored,
+            name,
+            state,
+            moved_at: Utc::now().timestamp(),
+        })
     }
 
     /// True if the entry can come from this program: the names have no folder, and the subfolder is one of
@@ -237,7 +236,9 @@ impl MovedFiles {
                 .and_then(|subfolder| EntryState::read(&subfolder, OsStr::new(&file.stored)));
             // A file that was deleted, replaced or moved away is no longer the sender's.
             let Ok(state) = state else { continue };
-            if !state.is_same_file(&file.state) || now() > file.moved_at + CHECKED_FOR {
+            if state.inode != file.state.inode
+                || Utc::now().timestamp() > file.moved_at.saturating_add(CHECKED_FOR)
+            {
                 continue;
             }
             match state.has_same_content(&file.state) {
@@ -277,8 +278,4 @@ fn write_list(folder: &FolderHandle, files: &VecDeque<MovedFile>) -> io::Result<
     list.write_all(&files.iter().flat_map(encode_line).collect::<Vec<u8>>())?;
     folder.move_entry(OsStr::new(NEW_LIST), folder, OsStr::new(LIST))?;
     Ok(list)
-}
-
-fn now() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }

@@ -30,20 +30,24 @@ macro_rules! fields {
 pub(crate) use fields;
 
 /// Record of one kind, with values by canonical column name.
-#[derive(Debug)]
 pub(crate) struct RecordBuilder<'a> {
     kind: Kind,
-    values: Vec<(&'static str, Cow<'a, str>)>,
+    cells: RecordCells<'a>,
 }
 
 impl<'a> RecordBuilder<'a> {
     pub(crate) fn new(kind: Kind) -> Self {
-        Self { kind, values: Vec::with_capacity(12) }
+        let names = KindLayout::for_kind(kind).map_or(&[][..], |layout| layout.names);
+        Self { kind, cells: RecordCells::new(names) }
     }
 
     /// Adds a value if it is present.
     pub(crate) fn with_value<T: Into<Cow<'a, str>>>(mut self, name: &'static str, value: Option<T>) -> Self {
-        self.values.extend(value.map(|value| (name, value.into())));
+        let index = self.cells.position(name);
+        debug_assert!(index.is_some(), "a {} has no column {name}", self.kind);
+        if let (Some(index), Some(value)) = (index, value) {
+            self.cells.set(index, value.into());
+        }
         self
     }
 
@@ -68,21 +72,13 @@ impl<'a> RecordBuilder<'a> {
 
     /// Validates the record like a record of a canonical file, and adds it. `bytes` is the length of the source text.
     pub(crate) fn validate_into(
-        self,
+        mut self,
         line: u64,
         bytes: usize,
         rows: &mut RowAccumulator,
     ) -> Result<(), RowError> {
-        let layout =
-            KindLayout::for_kind(self.kind).ok_or_else(|| RowError::new("unknown_kind", self.kind))?;
-        let mut cells = RecordCells::new(layout.names);
-        for (name, value) in self.values {
-            let index = layout.names.iter().position(|known| *known == name);
-            let index = index.ok_or_else(|| RowError::new("unknown_field", name))?;
-            cells.set(index, value);
-        }
-        cells.set_zone(rows.zone);
-        row_conversion::convert_record(self.kind, &cells, line, bytes, rows)
+        self.cells.set_zone(rows.zone);
+        row_conversion::convert_record(self.kind, &self.cells, line, bytes, rows)
     }
 }
 
@@ -97,7 +93,7 @@ pub(super) fn parse_cells(
     let text = std::str::from_utf8(line).map_err(|error| malformed(&error))?;
     let members: ObjectMembers<'_> = serde_json::from_str(text).map_err(|error| malformed(&error))?;
     if let Some(name) = members.repeated_name() {
-        return Err(repeated_member(&name));
+        return Err(repeated_member(name));
     }
     let ObjectMembers(members) = members;
     let kind = members.iter().find(|(name, _)| name == "kind").and_then(|(_, value)| string(value.get()));
@@ -110,7 +106,7 @@ pub(super) fn parse_cells(
     })?;
     let mut cells = RecordCells::new(layout.names);
     for (name, value) in members {
-        let Some(index) = layout.names.iter().position(|known| *known == name) else {
+        let Some(index) = cells.position(&name) else {
             if ignore_unknown || EXPORT_FIELDS.contains(&name.as_ref()) {
                 continue;
             }

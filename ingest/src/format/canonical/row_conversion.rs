@@ -54,7 +54,7 @@ pub(super) fn convert_record(
         Kind::Dividend => {
             let record = dividend(cells, retracted, provenance.id.is_some())?;
             let type_text = cells.text("type_text").or_else(|| cells.text("type")).unwrap_or_default();
-            rows.add_typed_dividend(provenance.with_record(record), &type_text.to_ascii_lowercase(), bytes);
+            rows.add_dividend(provenance.with_record(record), &type_text.to_ascii_lowercase(), bytes);
         }
         Kind::Split => rows.add_split(provenance.with_record(split(cells, retracted)?), bytes),
         Kind::Fundamentals => rows.add_fundamentals(provenance.with_record(fundamentals(cells)?), bytes),

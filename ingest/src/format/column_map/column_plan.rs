@@ -10,7 +10,7 @@ use super::map::{ColumnMap, MONEY, WideNames};
 use super::map_definition::ColumnLocation;
 use super::name_pattern::NameParts;
 use crate::format::canonical::kind_layout::{CanonicalColumnType, EXPORT_FIELDS, canonical_column_type};
-use crate::format::file_head::{normalize_column_name, words_of_topic};
+use crate::format::file_head::{meaning_of, normalize_column_name};
 use crate::normalize::RowError;
 
 /// Canonical columns, each with the position of its cell in the record.
@@ -89,8 +89,7 @@ pub(crate) fn factor_in_name(canonical: &str, name: &str) -> Option<Decimal> {
     let (_, remark) = name.split_once(['(', '[']).filter(|_| scales)?;
     let remark =
         remark.trim_end_matches([')', ']', ' ']).trim().trim_start_matches('\'').to_ascii_lowercase();
-    let mut factors = words_of_topic("factor in a name").iter().filter_map(|entry| entry.split_once(' '));
-    factors.find(|(word, _)| *word == remark)?.1.parse().ok()
+    meaning_of("factor in a name", &remark)?.parse().ok()
 }
 
 /// Position of the column with the name `wanted`. If no name is exactly equal, names that differ only in case and

@@ -29,7 +29,7 @@ pub(super) const DIRECTION: &str = "direction";
 /// (GBX).
 pub(super) const CURRENCY: &str = "currency";
 /// Columns whose cells may contain a currency unit.
-pub(super) const MONEY: [&str; 6] = ["open", "high", "low", "close", "vwap", "amount"];
+pub(crate) const MONEY: [&str; 6] = ["open", "high", "low", "close", "vwap", "amount"];
 
 /// Validated map.
 #[derive(Debug)]

@@ -31,6 +31,7 @@ mod validation;
 pub(crate) use cell_format::date_parser;
 pub(crate) use column_plan::factor_in_name;
 use column_plan::{ColumnPlan, PlannedRow};
+pub(crate) use map::MONEY;
 pub(super) use map::find_shipped_map;
 pub use map::{ColumnMap, MapFile, SHIPPED};
 pub use map_definition::MapError;

@@ -43,7 +43,7 @@ pub(crate) fn bodies(name: &str, text: &str, options: &ReaderOptions) -> Result<
         }
     }
     if !holdings.is_empty() {
-        bodies.push(Body::Holdings(holdings.into_rows().collect()));
+        bodies.push(Body::Holdings(holdings.into_record_batches().concat()));
     }
     Ok(bodies)
 }

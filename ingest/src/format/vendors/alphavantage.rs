@@ -6,9 +6,9 @@
 use std::borrow::Cow;
 
 use super::{
-    Encoding, FeedReadError, FileHead, Kind, RawJson, ReaderOptions, RecordBuilder, RowAccumulator, RowError,
-    SeriesDates, Symbol, SymbolScope, TradingDay, VendorFile, VendorFormat, VendorRow, count_row,
-    dividend_dates, fields, parse_session_date, parse_split_shares, parse_symbol, read_documents, read_rows,
+    Encoding, FeedReadError, FileHead, Kind, RecordBuilder, RowAccumulator, RowError, SeriesDates, Symbol,
+    SymbolScope, TradingDay, VendorFile, VendorFormat, VendorRow, count_row, dividend_dates, fields,
+    parse_session_date, parse_split_shares, parse_symbol, read_objects, read_rows,
 };
 
 pub(crate) static FORMAT: VendorFormat = VendorFormat {
@@ -46,18 +46,23 @@ fn detect(head: &FileHead) -> Option<Result<SymbolScope, String>> {
 }
 
 fn read(file: VendorFile<'_>, rows: &mut RowAccumulator) -> Result<(), FeedReadError> {
-    let (options, file_symbol, currency) = (file.options, file.symbol.cloned(), file.currency());
+    let file_symbol = file.symbol.cloned();
     let mut days = SeriesDates::default();
-    let mut read = |row: &VendorRow<'_>, rows: &mut RowAccumulator| {
-        read_row(row, file_symbol.as_ref(), currency.as_deref(), options, &mut days, rows)
-    };
+    let mut read =
+        |row: &VendorRow<'_>, rows: &mut RowAccumulator| read_row(row, file_symbol.as_ref(), &mut days, rows);
     if file.encoding == Encoding::Csv {
         read_rows(file, rows, read)?;
     } else {
-        read_documents(file, rows, |document, line, rows| {
-            let symbol = document.get("Meta Data").map(|meta| VendorRow::of_json(meta, line));
-            let symbol = symbol.as_ref().and_then(|meta| meta.text(&["symbol"])).map(str::to_owned);
-            for row in records(document, symbol, line) {
+        read_objects(file, rows, |object, wrapper, line, rows| {
+            let Some(series) = object.get("Time Series (Daily)") else {
+                return count_row(&VendorRow::of_object(object, wrapper, line), rows, &mut read);
+            };
+            let meta = object.get("Meta Data").map(|meta| VendorRow::of_json(meta, line));
+            let symbol = meta.as_ref().and_then(|meta| meta.text(&["symbol"]));
+            for (number, (date, values)) in (1..).zip(series.members()) {
+                let mut row = VendorRow::of_json(values, number);
+                row.set("timestamp", date);
+                symbol.into_iter().for_each(|symbol| row.set("symbol", Cow::Owned(symbol.to_owned())));
                 count_row(&row, rows, &mut read);
             }
         })?;
@@ -66,52 +71,25 @@ fn read(file: VendorFile<'_>, rows: &mut RowAccumulator) -> Result<(), FeedReadE
     Ok(())
 }
 
-/// Records of a response: the days of a series, the items of `data`, or the overview itself.
-fn records(document: RawJson<'_>, symbol: Option<String>, line: u64) -> Vec<VendorRow<'_>> {
-    let mut records = Vec::new();
-    if let Some(series) = document.get("Time Series (Daily)") {
-        for (number, (date, values)) in (1..).zip(series.members()) {
-            let mut row = VendorRow::of_json(values, number);
-            row.set("timestamp", date);
-            if let Some(symbol) = symbol.clone() {
-                row.set("symbol", Cow::Owned(symbol));
-            }
-            records.push(row);
-        }
-    } else if let Some(data) = document.get("data") {
-        for (number, item) in (1..).zip(data.items()) {
-            let mut row = VendorRow::of_json(item, number);
-            row.add(document);
-            records.push(row);
-        }
-    } else {
-        records.push(VendorRow::of_json(document, line));
-    }
-    records
-}
-
 fn read_row(
     row: &VendorRow<'_>,
     file_symbol: Option<&Symbol>,
-    currency: Option<&str>,
-    options: &ReaderOptions,
     days: &mut SeriesDates,
     rows: &mut RowAccumulator,
 ) -> Result<(), RowError> {
-    let symbol = row
-        .symbol_of_file_or_row(file_symbol, &["symbol"])
-        .ok_or_else(|| RowError::missing_value("symbol"))?;
+    let symbol = file_symbol.map(Symbol::as_str).or_else(|| row.text(&["symbol"]));
+    let symbol = symbol.ok_or_else(|| RowError::missing_value("symbol"))?;
     if row.has(&["close"]) {
         let date = parse_session_date("timestamp", row.bytes(&["timestamp"]), rows.zone)?;
-        let symbol = parse_symbol("symbol", &symbol)?;
+        let symbol = parse_symbol("symbol", symbol)?;
         let dividend = ("dividend amount", "dividendamount");
         let ratio = ("split coefficient", "splitcoefficient");
-        TradingDay::of_row(row, &symbol, date, "adjustedclose", dividend, ratio)?.add_raw(options, rows)?;
+        TradingDay::of_row(row, &symbol, date, "adjustedclose", dividend, ratio)?.add_raw(rows)?;
         days.push(date);
         return Ok(());
     }
     if row.has(&["assettype"]) {
-        return overview(row, &symbol, rows);
+        return overview(row, symbol, rows);
     }
     if row.has(&["effectivedate"]) {
         let shares = parse_split_shares("split_factor", row.bytes(&["splitfactor"]))?;
@@ -124,7 +102,6 @@ fn read_row(
     }
     RecordBuilder::new(Kind::Dividend)
         .with_value("symbol", Some(symbol))
-        .with_value("currency", currency)
         .with_values(fields! { row.text => amount })
         .with_values(dividend_dates(row))
         .add_of_row(row, rows)

@@ -8,8 +8,8 @@ use rust_decimal::Decimal;
 
 use super::{
     Encoding, FeedReadError, FileHead, Kind, RawJson, RecordBuilder, RowAccumulator, RowError, SeriesDates,
-    Symbol, SymbolScope, VendorFile, VendorFormat, VendorRow, count_row, dividend_dates, fields, parse_date,
-    parse_split_shares, read_documents, read_rows,
+    Symbol, SymbolScope, VendorFile, VendorFormat, VendorRow, count_row, dividend_dates, fields, meaning_of,
+    parse_date, parse_split_shares, read_objects, read_rows,
 };
 
 pub(crate) static FORMAT: VendorFormat = VendorFormat {
@@ -48,27 +48,19 @@ fn detect(head: &FileHead) -> Option<Result<SymbolScope, String>> {
 fn read(mut file: VendorFile<'_>, rows: &mut RowAccumulator) -> Result<(), FeedReadError> {
     let mut days = SeriesDates::default();
     let file_symbol = file.symbol.take().cloned();
-    let currency = file.currency();
-    let mut read = |row: &VendorRow<'_>, rows: &mut RowAccumulator| {
-        read_row(row, file_symbol.as_ref(), currency.as_deref(), &mut days, rows)
-    };
+    let mut read =
+        |row: &VendorRow<'_>, rows: &mut RowAccumulator| read_row(row, file_symbol.as_ref(), &mut days, rows);
     if file.encoding == Encoding::Csv || file_symbol.is_some() {
         read_rows(file, rows, read)?;
         days.check_daily()?;
         return Ok(());
     }
     // Bulk prices of many symbols, or fundamentals.
-    let mut number = 0;
-    read_documents(file, rows, |document, line, rows| {
-        for record in if document.is_list() { document.items() } else { vec![document] } {
-            number += 1;
-            let row = VendorRow::of_json(record, if document.is_list() { number } else { line });
-            match record.get("General") {
-                Some(general) => {
-                    count_row(&row, rows, &mut |row, rows| fundamentals(row, general, record, rows))
-                }
-                None => count_row(&row, rows, &mut read),
-            }
+    read_objects(file, rows, |record, _, line, rows| {
+        let row = VendorRow::of_json(record, line);
+        match record.get("General") {
+            Some(general) => count_row(&row, rows, &mut |row, rows| fundamentals(row, general, record, rows)),
+            None => count_row(&row, rows, &mut read),
         }
     })
 }
@@ -76,7 +68,6 @@ fn read(mut file: VendorFile<'_>, rows: &mut RowAccumulator) -> Result<(), FeedR
 fn read_row(
     row: &VendorRow<'_>,
     file_symbol: Option<&Symbol>,
-    currency: Option<&str>,
     days: &mut SeriesDates,
     rows: &mut RowAccumulator,
 ) -> Result<(), RowError> {
@@ -106,17 +97,18 @@ fn read_row(
             .with_shares(shares)
             .add_of_row(row, rows);
     }
+    let frequency = |period: &str| meaning_of("eodhd frequency", &period.to_ascii_lowercase());
     let adjusted = row.text(&["unadjustedvalue"]).is_none();
     let fetched_on = rows.observed_at.date_naive().to_string();
     RecordBuilder::new(Kind::Dividend)
         .with_value("symbol", symbol)
         .with_value("amount_basis", adjusted.then_some("split_adjusted"))
         .with_value("basis_as_of", adjusted.then_some(fetched_on))
-        .with_value("currency", row.text(&["currency"]).or(currency))
         .with_value("frequency", row.text(&["period"]).and_then(frequency))
-        .with_values(
-            fields! { row.text => amount: unadjustedvalue | value | dividend | dividends, type_text: period },
-        )
+        .with_values(fields! {
+            row.text =>
+                amount: unadjustedvalue | value | dividend | dividends, currency, type_text: period,
+        })
         .with_values(dividend_dates(row))
         .with_values(fields! { row.date => ex_date: date })
         .add_of_row(row, rows)
@@ -134,17 +126,6 @@ fn symbol_of(row: &VendorRow<'_>, file_symbol: Option<&Symbol>) -> Option<String
     })
 }
 
-fn frequency(period: &str) -> Option<&'static str> {
-    match period.to_ascii_lowercase().as_str() {
-        "weekly" => Some("weekly"),
-        "monthly" => Some("monthly"),
-        "quarterly" => Some("quarterly"),
-        "semiannual" | "semi-annual" | "semiannually" | "interim" => Some("2"),
-        "annual" | "annually" | "yearly" => Some("annual"),
-        _ => None,
-    }
-}
-
 /// Converts the data of one company to a security record and a fundamentals record. Fractions are converted to percent.
 fn fundamentals(
     whole: &VendorRow<'_>,
@@ -159,15 +140,11 @@ fn fundamentals(
         Some(exchange) => format!("{code}.{exchange}"),
         None => code,
     });
-    let r#type = match company.text(&["type"]).unwrap_or_default() {
-        "ETF" => "etf",
-        "Preferred Stock" => "preferred",
-        _ => "stock",
-    };
+    let r#type = company.text(&["type"]).and_then(|text| meaning_of("eodhd security type", text));
     let delisted = company.text(&["isdelisted"]) == Some("true");
     RecordBuilder::new(Kind::Security)
         .with_value("symbol", symbol.clone())
-        .with_value("type", Some(r#type))
+        .with_value("type", r#type.or(Some("stock")))
         .with_value("status", delisted.then_some("delisted"))
         .with_value("delisted_on", company.date(&["delisteddate"]).filter(|_| delisted))
         .with_values(fields! {

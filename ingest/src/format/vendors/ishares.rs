@@ -7,7 +7,7 @@ use market::reference::Exchange;
 
 use super::{
     CsvReader, CsvRecord, Encoding, FeedReadError, FileHead, Kind, RecordBuilder, RowAccumulator, RowError,
-    SymbolScope, VendorFile, VendorFormat, VendorRow, fields, normalize_column_name, parse_date,
+    SymbolScope, VendorFile, VendorFormat, VendorRow, fields, meaning_of, normalize_column_name, parse_date,
 };
 
 pub(crate) static FORMAT: VendorFormat = VendorFormat {
@@ -17,19 +17,6 @@ pub(crate) static FORMAT: VendorFormat = VendorFormat {
     detect,
     read,
 };
-
-/// Symbols of share classes: the issuer's spelling without a separator, and the canonical symbol.
-const CLASSES: [(&str, &str); 9] = [
-    ("BRKB", "BRK.B"),
-    ("BFA", "BF.A"),
-    ("BFB", "BF.B"),
-    ("LENB", "LEN.B"),
-    ("HEIA", "HEI.A"),
-    ("MOGA", "MOG.A"),
-    ("UHALB", "UHAL.B"),
-    ("CWENA", "CWEN.A"),
-    ("GEFB", "GEF.B"),
-];
 
 /// Exchanges of the United States. A holding that trades on another exchange is loaded without its symbol. A holding
 /// without an exchange in the file keeps its symbol.
@@ -149,11 +136,13 @@ fn holding(
     let home = row
         .text(&["exchange"])
         .is_none_or(|name| Exchange::find(name).is_some_and(|e| HOME.contains(&e.mic)));
+    // The issuer writes the symbols of share classes without a separator.
+    let canonical = |ticker| meaning_of("ishares share class", ticker).unwrap_or(ticker);
     RecordBuilder::new(Kind::Holding)
         .with_value("etf_symbol", Some(fund))
         .with_value("as_of", Some(as_of))
         .with_value("weight", number(&["weight"]))
-        .with_value("symbol", row.text(&["ticker"]).filter(|_| equity && home).map(classed))
+        .with_value("symbol", row.text(&["ticker"]).filter(|_| equity && home).map(canonical))
         .with_value("shares", number(&["quantity", "shares"]))
         .with_value("market_value", number(&["marketvalue"]))
         .with_values(fields! {
@@ -162,9 +151,4 @@ fn holding(
                 country: location,
         })
         .add_of_row(row, rows)
-}
-
-fn classed(ticker: &str) -> String {
-    let class = CLASSES.iter().find(|(plain, _)| *plain == ticker);
-    class.map_or(ticker, |(_, symbol)| *symbol).to_owned()
 }

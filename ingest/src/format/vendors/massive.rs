@@ -7,7 +7,8 @@ use chrono_tz::America::New_York;
 
 use super::{
     Encoding, FeedReadError, FileHead, Kind, RecordBuilder, RowAccumulator, RowError, SeriesDates,
-    SymbolScope, VendorFile, VendorFormat, VendorRow, abbreviate, dividend_dates, fields, read_rows,
+    SymbolScope, VendorFile, VendorFormat, VendorRow, abbreviate, dividend_dates, fields, meaning_of,
+    read_rows,
 };
 
 pub(crate) static FORMAT: VendorFormat = VendorFormat {
@@ -36,13 +37,12 @@ fn detect(head: &FileHead) -> Option<Result<SymbolScope, String>> {
 }
 
 fn read(file: VendorFile<'_>, rows: &mut RowAccumulator) -> Result<(), FeedReadError> {
-    let currency = file.currency();
     let flat_file = file.encoding == Encoding::Csv;
     let fetched_on = rows.observed_at.date_naive().to_string();
     let mut days = SeriesDates::default();
     read_rows(file, rows, |row, rows| {
         if row.has(&["cashamount"]) {
-            dividend(row, currency.as_deref()).add_of_row(row, rows)
+            dividend(row).add_of_row(row, rows)
         } else if row.has(&["splitfrom"]) {
             split(row).add_of_row(row, rows)
         } else if row.has(&["market", "locale", "primaryexchange"]) {
@@ -71,21 +71,14 @@ fn symbol(row: &VendorRow<'_>) -> Option<String> {
     Some(preferred.map_or_else(|| ticker.to_owned(), |(root, class)| format!("{root}.PR{class}")))
 }
 
-fn dividend<'a>(row: &'a VendorRow<'_>, currency: Option<&'a str>) -> RecordBuilder<'a> {
+fn dividend<'a>(row: &'a VendorRow<'_>) -> RecordBuilder<'a> {
     let type_text = row.text(&["dividendtype", "distributiontype"]);
-    let r#type = match type_text {
-        Some("CD" | "recurring") => Some("regular"),
-        Some("SC") => Some("special"),
-        Some("LT") => Some("capital_gain_long"),
-        Some("ST") => Some("capital_gain_short"),
-        other => other,
-    };
+    let r#type = type_text.map(|text| meaning_of("massive dividend type", text).unwrap_or(text));
     RecordBuilder::new(Kind::Dividend)
         .with_value("symbol", symbol(row))
-        .with_value("currency", row.text(&["currency"]).or(currency))
         .with_value("type", r#type)
         .with_value("type_text", type_text)
-        .with_values(fields! { row.text => id, amount: cashamount, frequency })
+        .with_values(fields! { row.text => id, amount: cashamount, currency, frequency })
         .with_values(dividend_dates(row))
 }
 
@@ -116,20 +109,13 @@ fn ticker(row: &VendorRow<'_>, fetched_on: &str, rows: &mut RowAccumulator) -> R
         let message = format_args!("market {market} is not a securities market");
         return Err(RowError::new("unsupported_market", message));
     }
-    let r#type = match row.text(&["type"]).unwrap_or_default() {
-        "ETF" | "ETN" | "ETV" | "ETS" => "etf",
-        "ADRC" | "ADRP" | "ADRR" | "ADRW" | "GDR" | "NYRS" => "adr",
-        "PFD" => "preferred",
-        "FUND" => "closed_end_fund",
-        "LT" => "trust",
-        // Types that are not listed above, such as warrants, rights and units, are loaded as stocks.
-        _ => "stock",
-    };
+    // Types without a canonical word, such as warrants, rights and units, are loaded as stocks.
+    let r#type = row.text(&["type"]).and_then(|code| meaning_of("massive security type", code));
     let delisted = row.text(&["active"]) == Some("false");
     let gone_on = row.text(&["delistedutc"]).and_then(|time| time.get(..10));
     RecordBuilder::new(Kind::Security)
         .with_value("symbol", symbol(row))
-        .with_value("type", Some(r#type))
+        .with_value("type", r#type.or(Some("stock")))
         .with_value("currency", row.text(&["currencyname", "currencysymbol"]).map(str::to_ascii_uppercase))
         .with_value("country", row.text(&["locale"]).filter(|locale| *locale != "global"))
         .with_value("status", delisted.then_some("delisted"))

@@ -5,9 +5,9 @@ use market::symbol::Symbol;
 
 use super::canonical::{RecordBuilder, fields};
 use super::file_format::{FeedReadError, ReaderOptions, SymbolScope, VendorFile, VendorFormat};
-use super::file_head::{FileHead, normalize_column_name};
+use super::file_head::{FileHead, meaning_of, normalize_column_name};
 use super::file_records::{
-    HeaderedTable, NONE, VendorRow, count_row, read_documents, read_rows, scale_number,
+    HeaderedTable, NONE, VendorRow, count_row, read_documents, read_objects, read_rows, scale_number,
 };
 use super::raw_json::RawJson;
 use super::trading_day::{DayColumns, SeriesDates, TradingDay, parse_cash_amount, parse_split_shares};

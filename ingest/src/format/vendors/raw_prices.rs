@@ -6,7 +6,7 @@
 use super::{
     DayColumns, Encoding, FeedReadError, FileHead, HeaderedTable, Kind, RecordBuilder, RowAccumulator,
     RowError, SeriesDates, Symbol, SymbolScope, TradingDay, VendorFile, VendorFormat, VendorRow,
-    dividend_dates, fields, normalize_column_name, parse_session_date, read_rows,
+    dividend_dates, fields, meaning_of, normalize_column_name, parse_session_date, read_rows,
 };
 
 const TICKER: [&str; 3] = ["ticker", "stock", "symbol"];
@@ -26,15 +26,14 @@ fn detect_wiki(head: &FileHead) -> Option<Result<SymbolScope, String>> {
 }
 
 fn read_wiki(file: VendorFile<'_>, rows: &mut RowAccumulator) -> Result<(), FeedReadError> {
-    let VendorFile { source, symbol, options, .. } = file;
+    let VendorFile { source, symbol, .. } = file;
     let table = HeaderedTable::open(source, normalize_column_name)?;
     let tickers = table.position_of(&TICKER);
     // The files have no capital gains.
     let columns = DayColumns::find_in(&table, ["date", "ex-dividend", "capital gains", "split_ratio"]);
     table.for_each_record(rows, |record, rows| {
-        let named = if symbol.is_some() { None } else { Some(ticker(record.field(tickers))?) };
-        let symbol = symbol.or(named.as_ref()).ok_or_else(|| RowError::missing_value("ticker"))?;
-        columns.day(symbol, record, rows)?.add_raw(options, rows)
+        let symbol = symbol.map_or_else(|| ticker(record.field(tickers)), |symbol| Ok(symbol.clone()))?;
+        columns.day(&symbol, record, rows)?.add_raw(rows)
     })
 }
 
@@ -60,13 +59,12 @@ fn detect_marketstack(head: &FileHead) -> Option<Result<SymbolScope, String>> {
 }
 
 fn read_marketstack(file: VendorFile<'_>, rows: &mut RowAccumulator) -> Result<(), FeedReadError> {
-    let options = file.options;
     read_rows(file, rows, |row, rows| {
         let symbol = row.symbol("symbol")?;
         let date = parse_session_date("date", row.bytes(&["date"]), rows.zone)?;
         let (dividend, ratio) = (("dividend", "dividend"), ("split_factor", "splitfactor"));
         let day = TradingDay::of_row(row, &symbol, date, "adjclose", dividend, ratio)?;
-        TradingDay { has_dividends: true, ..day }.add_raw(options, rows)
+        TradingDay { has_dividends: true, ..day }.add_raw(rows)
     })
 }
 
@@ -90,11 +88,11 @@ fn detect_tiingo(head: &FileHead) -> Option<Result<SymbolScope, String>> {
 }
 
 fn read_tiingo(file: VendorFile<'_>, rows: &mut RowAccumulator) -> Result<(), FeedReadError> {
-    let (options, symbol, currency) = (file.options, file.symbol, file.currency());
+    let symbol = file.symbol;
     let mut days = SeriesDates::default();
     read_rows(file, rows, |row, rows| {
         if row.has(&["distribution"]) {
-            tiingo_dividend(row, currency.as_deref()).add_of_row(row, rows)
+            tiingo_dividend(row).add_of_row(row, rows)
         } else if row.has(&["splitfrom"]) {
             tiingo_split(row).add_of_row(row, rows)
         } else if row.has(&["exchangecode"]) {
@@ -103,7 +101,7 @@ fn read_tiingo(file: VendorFile<'_>, rows: &mut RowAccumulator) -> Result<(), Fe
             let symbol = symbol.map_or_else(|| row.symbol("ticker"), |symbol| Ok(symbol.clone()))?;
             let date = parse_session_date("date", row.bytes(&["date"]), rows.zone)?;
             let (dividend, ratio) = (("divCash", "divcash"), ("splitFactor", "splitfactor"));
-            TradingDay::of_row(row, &symbol, date, "adjclose", dividend, ratio)?.add_raw(options, rows)?;
+            TradingDay::of_row(row, &symbol, date, "adjclose", dividend, ratio)?.add_raw(rows)?;
             days.push(date);
             Ok(())
         }
@@ -114,23 +112,11 @@ fn read_tiingo(file: VendorFile<'_>, rows: &mut RowAccumulator) -> Result<(), Fe
 
 /// Dividend record. The vendor misspells the frequency field as `distributionFreqency`. The correct spelling is read
 /// too.
-fn tiingo_dividend<'a>(row: &'a VendorRow<'_>, currency: Option<&'a str>) -> RecordBuilder<'a> {
+fn tiingo_dividend<'a>(row: &'a VendorRow<'_>) -> RecordBuilder<'a> {
     let code = row.text(&["distributionfreqency", "distributionfrequency", "distributionfreq"]);
-    let frequency = match code.unwrap_or_default() {
-        "w" => Some("weekly"),
-        "m" => Some("monthly"),
-        "bm" => Some("6"),
-        "tm" => Some("3"),
-        "q" => Some("quarterly"),
-        "sa" => Some("2"),
-        "a" => Some("annual"),
-        "ir" => Some("irregular"),
-        _ => None,
-    };
     RecordBuilder::new(Kind::Dividend)
         .with_values(fields! { row.text => symbol: ticker, security_ref: permaticker, amount: distribution })
-        .with_value("currency", currency)
-        .with_value("frequency", frequency)
+        .with_value("frequency", code.and_then(|code| meaning_of("tiingo frequency", code)))
         .with_value("type_text", code)
         .with_values(dividend_dates(row))
         .with_value("action", (code == Some("c")).then_some("retract"))

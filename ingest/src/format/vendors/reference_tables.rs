@@ -7,7 +7,7 @@ use rust_decimal::Decimal;
 
 use super::{
     Encoding, FeedReadError, FileHead, Kind, RecordBuilder, RowAccumulator, RowError, SymbolScope,
-    VendorFile, VendorFormat, VendorRow, fields, is_absent_value, read_rows, scale_number,
+    VendorFile, VendorFormat, VendorRow, fields, is_absent_value, meaning_of, read_rows, scale_number,
 };
 
 /// Reference rates of the European Central Bank (R41): a row per day, a column per currency, units of the currency per
@@ -152,12 +152,7 @@ fn listing(row: &VendorRow<'_>, rows: &mut RowAccumulator) -> Result<(), RowErro
     let name = row.text(&NAME).ok_or_else(|| RowError::missing_value("Security Name"))?;
     // A list of one exchange has no exchange column. Lists of NYSE have a column `ACT Symbol`, lists of Nasdaq do not.
     let exchange = match row.text(&["exchange"]) {
-        Some("A") => "XASE",
-        Some("N") => "XNYS",
-        Some("P") => "ARCX",
-        Some("Z") => "BATS",
-        Some("V") => "IEXG",
-        Some(other) => other,
+        Some(code) => meaning_of("nasdaq exchange", code).unwrap_or(code),
         None if row.has(&["actsymbol"]) => "XNYS",
         None => "XNAS",
     };

@@ -39,7 +39,7 @@ pub(crate) static FORMAT: VendorFormat = VendorFormat {
 };
 
 fn detect(head: &FileHead) -> Option<Result<SymbolScope, String>> {
-    if is_yahoo_chart(head) {
+    if head.encoding != Encoding::Csv && head.has_column(&["chart"]) {
         return Some(Ok(SymbolScope::Rows));
     }
     if head.encoding != Encoding::Csv || !head.has_column(&DATE) {
@@ -76,28 +76,23 @@ fn read(file: VendorFile<'_>, rows: &mut RowAccumulator) -> Result<(), FeedReadE
     if file.encoding != Encoding::Csv {
         return read_chart(file, rows);
     }
-    let (file_symbol, options) = (file.symbol, file.options);
+    let file_symbol = file.symbol;
     let table = HeaderedTable::open(file.source, normalize_column_name)?;
     let tickers = table.position_of(&TICKER);
     let date = if table.position_of(&["date"]) == NONE { "Datetime" } else { "Date" };
     let columns = DayColumns::find_in(&table, [date, "Dividends", "Capital Gains", "Stock Splits"]);
     let raw = columns.prices.volume < columns.adjusted_close && columns.adjusted_close != NONE;
     let basis = if raw { ShareBasis::Raw } else { ShareBasis::SplitAdjusted };
-    let mut reader = AdjustedRowReader::new(file_symbol.is_some(), basis, options);
+    let mut reader = AdjustedRowReader::new(file_symbol.is_some(), basis);
     table.for_each_record(rows, |record, rows| {
-        let named = if file_symbol.is_some() { None } else { Some(ticker(record.field(tickers))?) };
-        let symbol = file_symbol.or(named.as_ref()).ok_or_else(|| RowError::missing_value("Ticker"))?;
-        reader.add(&columns.day(symbol, record, rows)?, rows)
+        let symbol =
+            file_symbol.map_or_else(|| ticker(record.field(tickers)), |symbol| Ok(symbol.clone()))?;
+        reader.add(&columns.day(&symbol, record, rows)?, rows)
     })?;
     reader.finish(rows)
 }
 
 const COLUMNS: [&str; 5] = ["open", "high", "low", "close", "volume"];
-
-/// True if a file is a chart response.
-pub(crate) fn is_yahoo_chart(head: &FileHead) -> bool {
-    head.encoding != Encoding::Csv && head.has_column(&["chart"])
-}
 
 /// Reads all rows. A symbol on the command line overrides the symbol of the response.
 pub(crate) fn read_chart(file: VendorFile<'_>, rows: &mut RowAccumulator) -> Result<(), FeedReadError> {
@@ -151,9 +146,8 @@ fn read_result(
     let symbol = symbol.or(own.as_ref()).ok_or_else(|| refused("names no symbol: add --symbol SYMBOL"))?;
     let currency = text_of("currency").and_then(|text| Currency::parse(&text));
     let currency = currency.or_else(|| options.currency.clone());
-    rows.set_currency(currency.clone(), currency.clone());
-    let options = ReaderOptions { currency, ..options.clone() };
-    let mut reader = AdjustedRowReader::new(true, ShareBasis::SplitAdjusted, &options);
+    rows.set_currency(currency.clone(), currency);
+    let mut reader = AdjustedRowReader::new(true, ShareBasis::SplitAdjusted);
     let has_dividends = result.get("events").is_some_and(|events| events.get("dividends").is_some());
     let days = days_of(result, zone).map_err(|reason| refused(&reason))?;
     let with_prices = days.iter().filter(|(_, day)| day.prices.is_some()).map(|(date, _)| *date);
