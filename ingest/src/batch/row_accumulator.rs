@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, SyncSender};
 
 use chrono::{DateTime, NaiveDate, Utc};
 use event_log::record_batch::Body;
-use market::bars::{Bar, BarVersion};
+use market::bars::{BarVersion, MISSING};
 use market::day::{date_of, day_number};
 use market::event::{
     Action, Dividend, Etf, EventRow, Fundamentals, FxRate, Holding, Kind, MarketSession, Reject, Security,
@@ -22,7 +22,7 @@ use crate::batch::price_evidence::PriceEvidence;
 use crate::batch::row_buffers::{LoadHoldings, MAX_POSITIONS, PendingRows, SymbolTable};
 use crate::normalize::{ExchangeZone, RowError};
 use crate::price::bar_parser::{PriceCells, ScaledBar};
-use crate::price::price_batch::{PriceBatch, ScaledPriceRow};
+use crate::price::price_batch::{PriceBatch, RareFields, ScaledPriceRow};
 
 /// Maximum length of the text of a rejected row, in bytes. Longer texts are truncated.
 const REJECT_BYTES: usize = 4096;
@@ -219,17 +219,18 @@ impl RowAccumulator {
         if day > self.newest_day {
             return Err(RowError::future_date("date", date, self.today));
         }
-        let parsed = if version.retracted { ScaledBar::VOID } else { ScaledBar::parse_cells(cells)? };
+        let bar = if version.retracted { ScaledBar::VOID } else { ScaledBar::parse_cells(cells)? };
         if self.prices.is_full() {
             self.flush_prices();
         }
         let symbol = self.symbols.id_of(symbol)?;
-        let ScaledBar { scale, bar, rounded } = parsed;
+        let ScaledBar { scale, open, high, low, close, vwap, volume, trade_count, rounded } = bar;
+        let extra = (vwap != MISSING || trade_count != MISSING).then_some(RareFields { vwap, trade_count });
         if version.retracted {
             self.stats.retractions.record_price(self.symbols.names[symbol as usize].clone(), date);
         }
-        let row = ScaledPriceRow { symbol, version: 0, scale, line, bar: Bar { day, ..bar } };
-        self.prices.push(row, version);
+        let row = ScaledPriceRow { symbol, day, version: 0, scale, line, open, high, low, close, volume };
+        self.prices.push(row, extra, version);
         self.price_rows += 1;
         self.stats.rounded += rounded;
         Ok(())

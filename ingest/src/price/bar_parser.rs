@@ -41,11 +41,17 @@ impl<T> PriceFields<T> {
     }
 }
 
-/// Bar with the scale of its prices. The day is not set.
+/// Values of a bar. Prices are `value / 10^scale`; [`MISSING`] marks absent values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ScaledBar {
     pub(crate) scale: u8,
-    pub(crate) bar: Bar,
+    pub(crate) open: i64,
+    pub(crate) high: i64,
+    pub(crate) low: i64,
+    pub(crate) close: i64,
+    pub(crate) vwap: i64,
+    pub(crate) volume: i64,
+    pub(crate) trade_count: i64,
     /// Number of values whose excess fraction digits were rounded.
     pub(crate) rounded: u64,
 }
@@ -56,16 +62,13 @@ impl ScaledBar {
     /// Bar of a retraction, without values.
     pub(crate) const VOID: Self = Self {
         scale: 0,
-        bar: Bar {
-            day: 0,
-            open: MISSING,
-            high: MISSING,
-            low: MISSING,
-            close: MISSING,
-            volume: MISSING,
-            vwap: MISSING,
-            trade_count: MISSING,
-        },
+        open: MISSING,
+        high: MISSING,
+        low: MISSING,
+        close: MISSING,
+        vwap: MISSING,
+        volume: MISSING,
+        trade_count: MISSING,
         rounded: 0,
     };
 
@@ -84,8 +87,8 @@ impl ScaledBar {
         let scale = close.scale.max(open.scale).max(high.scale).max(low.scale).max(vwap.scale);
         let rounded =
             [open, high, low, close, vwap, volume, trade_count].iter().map(|v| u64::from(v.rounded)).sum();
-        let bar = Bar {
-            day: 0,
+        let bar = Self {
+            scale,
             open: at_scale(open, scale)?,
             high: at_scale(high, scale)?,
             low: at_scale(low, scale)?,
@@ -93,20 +96,22 @@ impl ScaledBar {
             vwap: at_scale(vwap, scale)?,
             volume: volume.mantissa,
             trade_count: trade_count.mantissa,
+            rounded,
         };
-        Self { scale, bar, rounded }.check()
+        bar.check()
     }
 
     /// Rejects an impossible bar, for example with a high below the low. A fast integer check accepts most valid bars.
     /// The domain rule checks all other bars and gives the error message.
     fn check(self) -> Result<Self, RowError> {
-        let Bar { open, high, low, close, vwap, volume, .. } = self.bar;
+        let Self { open, high, low, close, vwap, volume, trade_count, .. } = self;
         let negative = |value: i64| value < 0 && value != MISSING;
         let inverted = high < low && high != MISSING;
         if close > 0 && !inverted && ![open, high, low, vwap, volume].into_iter().any(negative) {
             return Ok(self);
         }
-        let fault = price_fault(&PriceValues::from_bar(&self.bar, u32::from(self.scale)));
+        let bar = Bar { day: 0, open, high, low, close, volume, vwap, trade_count };
+        let fault = price_fault(&PriceValues::from_bar(&bar, u32::from(self.scale)));
         fault.map_or(Ok(self), |fault| Err(RowError::from_rule(fault)))
     }
 }
@@ -120,7 +125,7 @@ fn at_scale(price: FixedPoint, scale: u8) -> Result<i64, RowError> {
     if price.scale == scale || price.mantissa == MISSING {
         return Ok(price.mantissa);
     }
-    price.mantissa.checked_mul(power_of_ten(scale - price.scale)).ok_or_else(|| {
+    price.mantissa.checked_mul(POW10[usize::from(scale - price.scale)]).ok_or_else(|| {
         let message =
             "the row's prices differ so much in size and digits that no common scale fits them: round them";
         RowError::new("number_too_large", message)
@@ -153,14 +158,20 @@ fn value_slowly(
     parse(cell).map_err(|error| RowError::invalid_number(column, cell, error))
 }
 
-/// Power of ten with an exponent up to 18.
-pub(crate) fn power_of_ten(exponent: u8) -> i64 {
-    10i64.pow(exponent.into())
-}
+/// Powers of ten that fit an `i64`.
+pub(crate) const POW10: [i64; 19] = {
+    let mut powers = [1i64; 19];
+    let mut index = 1;
+    while index < 19 {
+        powers[index] = powers[index - 1] * 10;
+        index += 1;
+    }
+    powers
+};
 
 /// Number of fraction digits for a price that does not fit an `i64` with ten fraction digits. With eight fraction
 /// digits, every price of up to ten integer digits fits.
-pub(crate) const LARGE_PRICE_PLACES: u8 = 8;
+pub(crate) const LARGE_PRICE_PLACES: u32 = 8;
 
 /// Exact number: `mantissa / 10^scale`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -219,7 +230,7 @@ fn parse_plain(bytes: &[u8]) -> Option<(i64, u8)> {
 /// True if the number has at most ten integer digits.
 fn fits_limit(mantissa: i64, scale: u8) -> bool {
     const LIMIT: i64 = 10_000_000_000;
-    mantissa.abs() < LIMIT || mantissa.abs() / power_of_ten(scale) < LIMIT
+    mantissa.abs() < LIMIT || mantissa.abs() / POW10[usize::from(scale)] < LIMIT
 }
 
 /// Drops trailing zeros after the second fraction digit. They would lengthen the other prices of the series.
@@ -235,7 +246,7 @@ fn parse_slowly(bytes: &[u8]) -> Result<FixedPoint, DecimalError> {
     let mut value = parsed.value;
     let mut rounded = parsed.rounded;
     if i64::try_from(mantissa_at(value, MAX_FRACTION_DIGITS)).is_err() {
-        value = market::decimal::round(value, LARGE_PRICE_PLACES.into());
+        value = market::decimal::round(value, LARGE_PRICE_PLACES);
         rounded |= value != parsed.value;
     }
     let mantissa = i64::try_from(value.mantissa()).map_err(|_| DecimalError::TooLarge)?;

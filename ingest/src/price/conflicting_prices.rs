@@ -133,13 +133,13 @@ impl PriceBatch {
         let mut first: HashMap<(SymbolId, i32, u16), usize> = HashMap::new();
         let (mut conflicts, mut removed) = (Vec::new(), HashSet::new());
         for (index, row) in self.rows.iter().enumerate().filter(|(_, row)| repeated.contains(&row.symbol)) {
-            let used = *first.entry((row.symbol, row.bar.day, row.version)).or_insert(index);
+            let used = *first.entry((row.symbol, row.day, row.version)).or_insert(index);
             let [used, other] = [&self.rows[used], row].map(|row| (row.close(), row.line));
             if !self.versions[usize::from(row.version)].retracted && are_in_conflict(used.0, other.0) {
                 removed.insert(index);
                 conflicts.push(ConflictingPrice {
                     symbol: symbol_names[row.symbol as usize].clone(),
-                    date: date_of(row.bar.day),
+                    date: date_of(row.day),
                     used: used.0,
                     used_line: used.1,
                     other: other.0,
@@ -147,11 +147,8 @@ impl PriceBatch {
                 });
             }
         }
-        let mut index = 0;
-        self.rows.retain(|_| {
-            index += 1;
-            !removed.contains(&(index - 1))
-        });
+        retain_others(&mut self.rows, &removed);
+        retain_others(&mut self.extras, &removed);
         conflicts
     }
 
@@ -161,7 +158,7 @@ impl PriceBatch {
         let mut repeated = HashSet::new();
         for row in &self.rows {
             let known = &mut last[row.symbol as usize];
-            let order = known.map(|(day, _)| row.bar.day.cmp(&day));
+            let order = known.map(|(day, _)| row.day.cmp(&day));
             let is_continued = match (*known, order) {
                 (Some((_, before)), Some(order)) => {
                     order != Ordering::Equal && (before == Ordering::Equal || before == order)
@@ -171,7 +168,7 @@ impl PriceBatch {
             if !is_continued {
                 repeated.insert(row.symbol);
             }
-            *known = Some((row.bar.day, order.unwrap_or(Ordering::Equal)));
+            *known = Some((row.day, order.unwrap_or(Ordering::Equal)));
         }
         repeated
     }
@@ -179,8 +176,17 @@ impl PriceBatch {
 
 impl ScaledPriceRow {
     fn close(&self) -> Decimal {
-        Decimal::new(self.bar.close, u32::from(self.scale))
+        Decimal::new(self.close, u32::from(self.scale))
     }
+}
+
+/// Removes the entries with the indexes in `removed`.
+fn retain_others<T>(entries: &mut Vec<T>, removed: &HashSet<usize>) {
+    let mut index = 0;
+    entries.retain(|_| {
+        index += 1;
+        !removed.contains(&(index - 1))
+    });
 }
 
 #[cfg(test)]

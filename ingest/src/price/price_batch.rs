@@ -9,9 +9,9 @@ use event_log::record_batch::{SymbolSeries, TARGET_BYTES};
 use market::bars::{Bar, BarVersion, Bars, MISSING};
 use market::symbol::Symbol;
 
-use crate::price::bar_parser::{LARGE_PRICE_PLACES, power_of_ten};
+use crate::price::bar_parser::{LARGE_PRICE_PLACES, POW10};
 
-/// Maximum number of rows in a price batch. It limits the memory to about 40 MiB.
+/// Maximum number of rows in a price batch. It limits the memory to about 32 MiB.
 pub(crate) const BATCH_ROWS: usize = 512 * 1024;
 /// Maximum number of different row versions in a price batch, because a version index has 16 bits.
 const BATCH_VERSIONS: usize = 60_000;
@@ -26,19 +26,31 @@ pub(crate) type SymbolId = u32;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ScaledPriceRow {
     pub symbol: SymbolId,
+    pub day: i32,
     pub version: u16,
     pub scale: u8,
     pub line: u64,
-    pub bar: Bar,
+    pub open: i64,
+    pub high: i64,
+    pub low: i64,
+    pub close: i64,
+    pub volume: i64,
+}
+
+/// Price fields of few feeds. `vwap` (volume-weighted average price) has the scale of its row.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RareFields {
+    pub vwap: i64,
+    pub trade_count: i64,
 }
 
 /// Price rows of one file, in file order.
 #[derive(Debug, Default)]
 pub(crate) struct PriceBatch {
     pub(super) rows: Vec<ScaledPriceRow>,
+    /// Rare fields of each row, in row order; empty if no row has such fields.
+    pub(super) extras: Vec<RareFields>,
     pub(super) versions: Vec<BarVersion>,
-    /// True if a row has an average price or a number of trades, which few feeds have.
-    has_extra: bool,
     known: HashMap<(i64, i64, bool, Option<i32>), u16>,
 }
 
@@ -51,8 +63,8 @@ impl PriceBatch {
     /// Removes the rows, but keeps their memory. Allocation takes longer than sorting the rows.
     pub(crate) fn clear(&mut self) {
         self.rows.clear();
+        self.extras.clear();
         self.versions.clear();
-        self.has_extra = false;
         self.known.clear();
     }
 
@@ -62,7 +74,7 @@ impl PriceBatch {
 
     /// First and last day of the rows, as day numbers; `None` for an empty batch.
     pub(crate) fn day_range(&self) -> [Option<i32>; 2] {
-        let days = || self.rows.iter().map(|row| row.bar.day);
+        let days = || self.rows.iter().map(|row| row.day);
         [days().min(), days().max()]
     }
 
@@ -74,9 +86,14 @@ impl PriceBatch {
     }
 
     /// Adds a row with its version.
-    pub(crate) fn push(&mut self, row: ScaledPriceRow, version: BarVersion) {
+    pub(crate) fn push(&mut self, row: ScaledPriceRow, extra: Option<RareFields>, version: BarVersion) {
         let version = self.version(version);
-        self.has_extra |= [row.bar.vwap, row.bar.trade_count] != [MISSING; 2];
+        if let Some(extra) = extra {
+            self.extras.resize(self.rows.len(), RareFields { vwap: MISSING, trade_count: MISSING });
+            self.extras.push(extra);
+        } else if !self.extras.is_empty() {
+            self.extras.push(RareFields { vwap: MISSING, trade_count: MISSING });
+        }
         self.rows.push(ScaledPriceRow { version, ..row });
     }
 
@@ -141,7 +158,7 @@ impl PriceBatch {
     fn bar_bytes(&self, group: &[u32]) -> usize {
         let finest = group.iter().map(|index| self.rows[*index as usize].scale).max().unwrap_or(0);
         let price = 1 + usize::from(finest.max(2)).div_ceil(2);
-        let extra = if self.has_extra { price + 3 } else { 0 };
+        let extra = if self.extras.is_empty() { 0 } else { price + 3 };
         let version = if self.versions.len() > 64 { VERSION_BYTES } else { 0 };
         5 + 4 * price + extra + version
     }
@@ -186,7 +203,7 @@ impl SeriesBatches {
 fn series(batch: &PriceBatch, order: &[u32]) -> (Bars, u64) {
     let rows = || order.iter().map(|index| &batch.rows[*index as usize]);
     let finest = rows().map(|row| row.scale).max().unwrap_or(0);
-    let scale = if fits(batch, order, finest) { finest } else { finest.min(LARGE_PRICE_PLACES) };
+    let scale = if fits(batch, order, finest) { finest } else { finest.min(LARGE_SCALE) };
     let mut bars = Bars { scale: u32::from(scale), ..Bars::default() };
     reserve(&mut bars, order.len());
     let mut versions: HashMap<u16, u16> = HashMap::new();
@@ -206,13 +223,25 @@ fn series(batch: &PriceBatch, order: &[u32]) -> (Bars, u64) {
         let mut at = |value: i64| rescale(value, row.scale, scale, &mut rounded);
         // A retracted bar has no close. The close of the previous bar is encoded instead, because a difference of zero
         // takes no space.
-        let bar = &row.bar;
-        close = if bar.close == MISSING { close } else { at(bar.close) };
-        let [open, high, low, vwap] = [bar.open, bar.high, bar.low, bar.vwap].map(at);
-        bars.push(Bar { open, high, low, close, vwap, ..*bar }, version);
+        close = if row.close == MISSING { close } else { at(row.close) };
+        let extra = batch.extras.get(*index as usize);
+        let bar = Bar {
+            day: row.day,
+            open: at(row.open),
+            high: at(row.high),
+            low: at(row.low),
+            close,
+            volume: row.volume,
+            vwap: extra.map_or(MISSING, |extra| at(extra.vwap)),
+            trade_count: extra.map_or(MISSING, |extra| extra.trade_count),
+        };
+        bars.push(bar, version);
     }
     (bars, rounded)
 }
+
+#[expect(clippy::cast_possible_truncation, reason = "eight fits")]
+const LARGE_SCALE: u8 = LARGE_PRICE_PLACES as u8;
 
 fn reserve(bars: &mut Bars, rows: usize) {
     bars.day.reserve_exact(rows);
@@ -225,11 +254,12 @@ fn reserve(bars: &mut Bars, rows: usize) {
 
 /// True if every price of the rows fits an `i64` at `scale`. At scales of at most 8, every price fits.
 fn fits(batch: &PriceBatch, order: &[u32], scale: u8) -> bool {
-    scale <= LARGE_PRICE_PLACES
+    scale <= LARGE_SCALE
         || order.iter().all(|index| {
             let row = &batch.rows[*index as usize];
-            let (bar, factor) = (&row.bar, power_of_ten(scale - row.scale));
-            [bar.open, bar.high, bar.low, bar.close, bar.vwap]
+            let factor = POW10[usize::from(scale - row.scale)];
+            let vwap = batch.extras.get(*index as usize).map_or(MISSING, |extra| extra.vwap);
+            [row.open, row.high, row.low, row.close, vwap]
                 .iter()
                 .all(|v| *v == MISSING || v.checked_mul(factor).is_some())
         })
@@ -240,9 +270,9 @@ fn rescale(value: i64, from: u8, to: u8, rounded: &mut u64) -> i64 {
         return value;
     }
     if from < to {
-        return value * power_of_ten(to - from);
+        return value * POW10[usize::from(to - from)];
     }
-    let divisor = power_of_ten(from - to);
+    let divisor = POW10[usize::from(from - to)];
     let (quotient, rest) = (value / divisor, value % divisor);
     *rounded += u64::from(rest != 0);
     if rest.abs() * 2 >= divisor { quotient + rest.signum() } else { quotient }
@@ -254,15 +284,24 @@ mod tests {
     use market::event::Action;
 
     use super::*;
-    use crate::price::bar_parser::ScaledBar;
 
     fn symbols(names: &[&str]) -> Vec<Symbol> {
         names.iter().map(|name| Symbol::parse(name).unwrap()).collect()
     }
 
     fn row(symbol: SymbolId, day: i32, close: i64, scale: u8, line: u64) -> ScaledPriceRow {
-        let bar = Bar { day, close, volume: 1, ..ScaledBar::VOID.bar };
-        ScaledPriceRow { symbol, version: 0, scale, line, bar }
+        ScaledPriceRow {
+            symbol,
+            day,
+            version: 0,
+            scale,
+            line,
+            open: MISSING,
+            high: MISSING,
+            low: MISSING,
+            close,
+            volume: 1,
+        }
     }
 
     fn version(revision: i64) -> BarVersion {
@@ -272,9 +311,9 @@ mod tests {
     #[test]
     fn rows_are_grouped_by_name_in_file_order() {
         let mut batch = PriceBatch::default();
-        batch.push(row(0, 1, 15, 1, 2), version(0));
-        batch.push(row(1, 1, 7, 0, 3), version(0));
-        batch.push(row(0, 2, 200, 2, 4), version(1));
+        batch.push(row(0, 1, 15, 1, 2), None, version(0));
+        batch.push(row(1, 1, 7, 0, 3), None, version(0));
+        batch.push(row(0, 2, 200, 2, 4), None, version(1));
         let cut = batch.cut_into_record_batches(&symbols(&["KO", "AAPL"]));
         assert_eq!(cut.batches.len(), 1);
         let [first, second] = cut.batches[0].series.as_slice() else { panic!("two series") };
@@ -287,7 +326,7 @@ mod tests {
     #[test]
     fn a_symbol_alone_too_large_for_a_batch_is_spread_in_order() {
         let mut batch = PriceBatch::default();
-        (0..50_000).for_each(|n| batch.push(row(0, n, 1, 0, 2 + n.unsigned_abs() as u64), version(0)));
+        (0..50_000).for_each(|n| batch.push(row(0, n, 1, 0, 2 + n.unsigned_abs() as u64), None, version(0)));
         let batches = batch.cut_into_record_batches(&symbols(&["A"])).batches;
         assert!(batches.len() > 1);
         assert!(batches.windows(2).all(|pair| pair[0].line < pair[1].line));
@@ -296,8 +335,8 @@ mod tests {
     #[test]
     fn huge_prices_cost_their_neighbours_only_the_last_digits() {
         let mut batch = PriceBatch::default();
-        batch.push(row(0, 1, 5_000_000_000, 0, 2), version(0));
-        batch.push(row(0, 2, 12_345_678_915, 10, 3), version(0));
+        batch.push(row(0, 1, 5_000_000_000, 0, 2), None, version(0));
+        batch.push(row(0, 2, 12_345_678_915, 10, 3), None, version(0));
         let cut = batch.cut_into_record_batches(&symbols(&["DRYS"]));
         let bars = &cut.batches[0].series[0].bars;
         assert_eq!(
@@ -309,10 +348,8 @@ mod tests {
     #[test]
     fn average_and_trades_may_begin_late() {
         let mut batch = PriceBatch::default();
-        batch.push(row(0, 1, 1, 0, 2), version(0));
-        let later = row(0, 2, 1, 0, 3);
-        let bar = Bar { vwap: 1, trade_count: 9, ..later.bar };
-        batch.push(ScaledPriceRow { bar, ..later }, version(0));
+        batch.push(row(0, 1, 1, 0, 2), None, version(0));
+        batch.push(row(0, 2, 1, 0, 3), Some(RareFields { vwap: 1, trade_count: 9 }), version(0));
         let batches = batch.cut_into_record_batches(&symbols(&["A"])).batches;
         assert_eq!(batches[0].series[0].bars.trade_count, vec![MISSING, 9].into());
         assert!(batches[0].series[0].bars.has_equal_lengths());
