@@ -52,6 +52,10 @@ async fn april() -> Result<TestApp> {
     ];
     apply(&app, "first.ndjson", "one", &rows).await?;
     apply(&app, "second.ndjson", "two", &[price("BBB", "2024-04-12")]).await?;
+    // A load that waits is in no figure.
+    let held = app.folder().join("held.ndjson");
+    std::fs::write(&held, format!("{}\n", price("BBB", "2024-04-11")))?;
+    app.ingest(&["load", &held.to_string_lossy(), "--source", "waiting", "--stage"]).await?.success()?;
     for (number, (declared, hours)) in LAGS.iter().enumerate() {
         let mut row = dividend(&format!("d{number}"), &format!("2024-{:02}-10", number + 5), "0.25");
         row["declaration_date"] = json!(declared);

@@ -1,5 +1,5 @@
 -- $1 generation, $2 month, $3 sources with adjusted closes, $4 ex-dates on which they agree, $5 ex-dates. Stores the quality
--- of each source, unless the month has it already. Events of dividends are counted once, from the
+-- of each source with rows in visible runs, unless the month has it already. Events of dividends are counted once, from the
 -- position of the month before on. The first month has none: they are those of the first loads.
 with resting as (
   select distinct symbol, source from security_sources($1, null, null)
@@ -16,10 +16,18 @@ with resting as (
   cross join active a
   left join covered c on c.source = n.source and c.type = a.type
   group by n.source
+), changed as (
+  select distinct on (run) run, state from run_changes order by run, sequence desc
 ), loaded as (
-  select source, sum(rows)::bigint as rows from frames where kind <> 'run' and source <> 'manual' group by source
+  select f.source, sum(f.rows)::bigint as rows from frames f
+  where f.kind <> 'run' and f.source <> 'manual' and exists (
+    select from (select f.run union all select b.run from batch_runs b where b.frame = f.frame) of
+    left join changed c on c.run = of.run
+    where coalesce(c.state, 'visible') = 'visible'
+  )
+  group by f.source
 ), events as (
-  select coalesce(n.after, n.before) ->> 'source' as source, n.event,
+  select coalesce(n.after, n.before) ->> 'source' as source, n.event, (n.symbol, n.record) as dividend,
     case when n.event = 'declared' and not n.is_backfill then extract(epoch from
       n.at - (n.after ->> 'declaration_date')::date::timestamp at time zone 'America/New_York'
     ) / 86400 end as days
@@ -27,8 +35,8 @@ with resting as (
   where n.kind = 'dividends' and n.cause = 'data'
     and n.position > (select max(m.position) from quality_months m)
 ), counted as (
-  select source, count(*) filter (where event = 'corrected') as corrected,
-    count(*) filter (where event = 'cancelled') as cancelled, count(days) as declared,
+  select source, count(distinct dividend) filter (where event = 'corrected') as corrected,
+    count(distinct dividend) filter (where event = 'cancelled') as cancelled, count(days) as declared,
     round(percentile_disc(0.5) within group (order by days), 2) as lag_median_days,
     round(percentile_disc(0.95) within group (order by days), 2) as lag_p95_days
   from events group by source
