@@ -103,7 +103,7 @@ async fn calendars_compare_and_convert_amounts_in_one_currency() -> Result<()> {
 
 #[tokio::test]
 async fn income_of_several_currencies_has_one_total() -> Result<()> {
-    let (_app, api, key) = market().await?;
+    let (app, api, key) = market().await?;
     let path = "/v1/portfolio/income?holdings=USDF:100,KO:10&decimals=string&currency=GBP";
     let income = get(&api, &key, path).await?;
     let payments: Vec<(&Value, &Value, &Value)> = income["data"]["payments"]
@@ -132,6 +132,22 @@ async fn income_of_several_currencies_has_one_total() -> Result<()> {
     let all = income["data"]["payments"].as_array().context("payments")?.len();
     assert_eq!((&converted["unconverted"], &converted["unconverted_values"]), (&json!(all), &json!(2)));
     assert_eq!(converted["total"]["income"], "0");
+    // A holding whose dividends have no rate does not count in the yield.
+    let baht = [
+        ("securities.csv", "symbol,name,type,currency,sector\nBAHT,Baht payer,stock,USD,Energy\n"),
+        ("prices.csv", "symbol,date,close\nBAHT,2024-06-27,10\n"),
+        ("dividends.csv", "symbol,ex_date,amount,currency,type\nBAHT,2024-06-14,3,THB,regular\n"),
+    ];
+    load(&app, "baht", &baht.map(|(name, text)| (name, text.to_owned()))).await?;
+    app.catch_up().await?;
+    let total = async |holdings: &str| {
+        let path = format!("/v1/portfolio/income?holdings={holdings}&decimals=string&currency=GBP");
+        Ok::<_, anyhow::Error>(get(&api, &key, &path).await?["data"]["converted"]["total"].take())
+    };
+    let (of_one, of_both) = (total("KO:10").await?, total("KO:10,BAHT:10").await?);
+    assert_eq!((&of_both["yield"], &of_both["income"]), (&of_one["yield"], &of_one["income"]));
+    assert!(of_one["yield"].is_string() && of_both["value"] != of_one["value"], "{of_both}");
+    assert_eq!(total("BAHT:10").await?["yield"], Value::Null);
     Ok(())
 }
 

@@ -172,7 +172,7 @@ impl ConvertedIncome {
     ) -> Self {
         let converted: Vec<IncomePayment> = payments.iter().filter_map(convert_payment).collect();
         let positions_in_currency: Vec<Position> =
-            positions.iter().map(|position| convert_position(conversion, position, &converted)).collect();
+            positions.iter().map(|position| convert_position(conversion, position, payments)).collect();
         let mut sum = IncomeSum::default();
         for payment in &converted {
             sum.add(payment.amount_status, payment.income.0);
@@ -193,20 +193,32 @@ fn convert_payment(payment: &ConvertiblePayment) -> Option<IncomePayment> {
     Some(IncomePayment { currency: converted.currency, income: converted.amount, ..payment.payment.clone() })
 }
 
-/// The position with its price and the income of `payments` in the requested currency.
-fn convert_position(conversion: &Conversion, position: &Position, payments: &[IncomePayment]) -> Position {
+/// The position with its price and the income of `payments` in the requested currency. If its dividends or one of its
+/// payments have no exchange rate, the dividends stay in their own currency, so that the position does not count in the
+/// yield.
+fn convert_position(
+    conversion: &Conversion,
+    position: &Position,
+    payments: &[ConvertiblePayment],
+) -> Position {
     let Position { stock, growth_5y, holding, .. } = position;
+    let currency = conversion.currency().to_owned();
+    let day = stock.price_date;
+    let mut are_converted = day.and_then(|day| conversion.rate(position.currency(), day)).is_some();
     let mut income = IncomeSum::default();
-    for payment in payments.iter().filter(|payment| payment.symbol == stock.symbol) {
-        income.add(payment.amount_status, payment.income.0);
+    for payment in payments.iter().filter(|payment| payment.payment.symbol == stock.symbol) {
+        match convert_payment(payment) {
+            Some(converted) => income.add(converted.amount_status, converted.income.0),
+            None => are_converted = false,
+        }
     }
+    let dividend_currency = if are_converted { &currency } else { position.currency() }.to_owned();
     let price = position.price_rate().and_then(|(currency, day)| {
         let rate = conversion.rate(currency, day)?;
         rate.checked_mul(stock.price?.0).map(ExactDecimal)
     });
-    let currency = conversion.currency().to_owned();
     Position {
-        stock: StockRow { price, dividend_currency: Some(currency.clone()), currency, ..stock.clone() },
+        stock: StockRow { price, dividend_currency: Some(dividend_currency), currency, ..stock.clone() },
         growth_5y: *growth_5y,
         holding: Holding { cost: None, ..holding.clone() },
         income,
