@@ -4,11 +4,14 @@
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
+use harness::TestApp;
 use serde_json::{Value, json};
 
 use crate::api_world::{World, check, column};
+use crate::converted_amounts;
 use crate::dashboard::visitor::Person;
 use crate::market_pages::PUBLIC;
+use crate::undo::load;
 
 const BULK: [&str; 3] = [
     "/v1/bulk/quotes?symbols=COLA,shut,NOPE",
@@ -43,16 +46,12 @@ async fn world() -> Result<World> {
     Ok(world)
 }
 
-async fn state_licence(world: &World, source: &str, redistribution: &str) -> Result<()> {
+async fn state_licence(app: &TestApp, source: &str, redistribution: &str) -> Result<()> {
     let (licence, url) = (format!("Licence of {source}"), format!("https://licences.example/{source}"));
     let attribution = format!("Data by {source}");
     let arguments =
         ["source", "set", source, "--licence", &licence, "--url", &url, "--attribution", &attribution];
-    world
-        .app
-        .projector(&[&arguments[..], &["--redistribution", redistribution]].concat())
-        .await?
-        .success()?;
+    app.projector(&[&arguments[..], &["--redistribution", redistribution]].concat()).await?.success()?;
     Ok(())
 }
 
@@ -72,7 +71,7 @@ async fn an_answer_leads_to_its_licence() -> Result<()> {
     let before = world.json("/v1/sources").await?;
     assert_eq!(column(&before, "source"), ["closed", "test"]);
     check(&before["data"][0], json!({ "kinds": ["split"], "licence": null, "redistribution": null }));
-    state_licence(&world, "closed", "no").await?;
+    state_licence(&world.app, "closed", "no").await?;
     left_out_is(&world, json!({ "sources": ["closed"], "symbols": ["SHUT"] })).await?;
 
     let dividends = world.json("/v1/stocks/COLA/dividends").await?;
@@ -104,7 +103,27 @@ async fn an_answer_leads_to_its_licence() -> Result<()> {
         .projector(&["source", "set", "x", "--licence", "L", "--url", "x", "--redistribution", "no"])
         .await?;
     assert!(refused.code == 1 && refused.stderr.contains("begin it with https://"), "{}", refused.stderr);
+    let named = ["source", "set", "=x", "--licence", "L", "--redistribution", "no"];
+    let refused = world.app.projector(&named).await?;
+    assert!(refused.code == 2 && refused.stderr.contains("1 to 64 letters"), "{}", refused.stderr);
     Ok(())
+}
+
+#[tokio::test]
+async fn converted_figures_rest_on_the_source_of_the_rates() -> Result<()> {
+    let app = TestApp::builder().env("SERVICE_DATE", converted_amounts::TODAY).start().await?;
+    let [files @ .., (_, rates)] = &converted_amounts::MARKET;
+    load(&app, "market", &files.map(|(name, text)| (name, text.to_owned()))).await?;
+    app.feed("fx.csv", *rates).source("closed").apply().await?;
+    let (api, key) = (app.api_serve().await?, app.key("professional").await?);
+    state_licence(&app, "closed", "no").await?;
+    harness::eventually(LATER, async || {
+        let quotes = api.get("/v1/bulk/quotes?symbols=USDF,KO", Some(&key)).await?.json()?;
+        let left_out = json!({ "sources": ["closed"], "symbols": ["USDF"] });
+        ensure!(quotes["meta"]["left_out"] == left_out && column(&quotes, "symbol") == ["KO"], "{quotes}");
+        Ok(())
+    })
+    .await
 }
 
 #[tokio::test]
@@ -117,7 +136,7 @@ async fn bulk_answers_leave_out_what_must_not_be_redistributed_at_once() -> Resu
         assert!(reply.text().contains("SHUT") && reply.json()?["meta"].get("left_out").is_none(), "{path}");
         before.push(reply);
     }
-    state_licence(&world, "closed", "no").await?;
+    state_licence(&world.app, "closed", "no").await?;
     left_out_is(&world, json!({ "sources": ["closed"], "symbols": ["SHUT"] })).await?;
     for (path, before) in BULK.iter().chain([&bars]).zip(&before) {
         let tag = before.header("etag").unwrap_or_default().to_owned();
@@ -146,7 +165,7 @@ async fn bulk_answers_leave_out_what_must_not_be_redistributed_at_once() -> Resu
     assert_eq!(world.get("/v1/stocks/SHUT/dividends").await?.status, 200);
     assert!(world.get("/v1/stocks").await?.text().contains("SHUT"));
 
-    state_licence(&world, "closed", "yes").await?;
+    state_licence(&world.app, "closed", "yes").await?;
     left_out_is(&world, Value::Null).await?;
     assert!(world.get(bars).await?.text().contains("SHUT"));
     // Each statement stays, with its time and operator.
@@ -164,7 +183,7 @@ async fn pages_without_an_account_leave_out_what_must_not_be_redistributed() -> 
     let screener = "/screener?preset=all";
     assert!(reader.get(screener).await?.has("/s/SHUT") && reader.get("/s/SHUT").await?.status == 200);
     assert_eq!(reader.get("/screener.csv?preset=all").await?.status, 200);
-    state_licence(&world, "closed", "no").await?;
+    state_licence(&world.app, "closed", "no").await?;
     left_out_is(&world, json!({ "sources": ["closed"], "symbols": ["SHUT"] })).await?;
 
     let listed = reader.get(screener).await?;
@@ -207,7 +226,7 @@ async fn pages_without_an_account_leave_out_what_must_not_be_redistributed() -> 
     }
     let cola = reader.get("/s/COLA").await?;
     assert!(cola.has("GET /v1/sources?symbols=COLA") && !cola.has(link), "{}", cola.text);
-    state_licence(&world, "test", "no").await?;
+    state_licence(&world.app, "test", "no").await?;
     harness::eventually(LATER, async || {
         let page = reader.get(income).await?;
         ensure!(page.status == 403, "{}", page.text);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use chrono::{DateTime, NaiveDate, Utc};
 use clap::Args;
 use clap::builder::FalseyValueParser;
-use market::event::Kind;
+use market::event::{Kind, parse_source_name};
 use market::metrics::calendar::new_york_date;
 use market::metrics::currency::Currency;
 use market::symbol::Symbol;
@@ -193,12 +193,6 @@ impl LoadArgs {
         }
         Ok(<Load as clap::Parser>::try_parse_from(command)?.args)
     }
-}
-
-pub(crate) fn parse_source_name(text: &str) -> Result<String, String> {
-    let valid = (1..=64).contains(&text.len())
-        && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b));
-    valid.then(|| text.to_owned()).ok_or_else(|| "1 to 64 letters, digits, '-', '_' and '.'".to_owned())
 }
 
 fn parse_currency(text: &str) -> Result<Currency, String> {

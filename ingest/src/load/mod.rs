@@ -35,7 +35,7 @@ mod row_checks;
 pub(crate) mod run;
 
 pub use args::LoadArgs;
-pub(crate) use args::{parse_observation_time, parse_source_name};
+pub(crate) use args::parse_observation_time;
 
 /// Loads the files of a command line.
 pub async fn load(

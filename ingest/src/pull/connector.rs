@@ -16,9 +16,10 @@ use serde::{Deserialize, Deserializer};
 use super::args::{PullError, parse_symbols};
 use super::credential::CredentialSpec;
 use super::state_log::CallBudget;
+use crate::load::LoadArgs;
 use crate::load::event_sender::FetchedDataset;
-use crate::load::{LoadArgs, parse_source_name};
 use crate::source::file_access::{Links, read_small_text};
+use market::event::parse_source_name;
 
 /// Shipped manifests, by name.
 pub(super) const SHIPPED: [(&str, &str); 6] = [

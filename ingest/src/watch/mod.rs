@@ -13,8 +13,9 @@ use telemetry::listener::MetricsSettings;
 use telemetry::{Shutdown, failpoint};
 
 use crate::load::publication::LoadError;
-use crate::load::{LoadArgs, load, parse_source_name};
+use crate::load::{LoadArgs, load};
 use crate::metrics::IngestMetrics;
+use market::event::parse_source_name;
 use telemetry::command_line::parse_duration;
 
 mod arrived_files;

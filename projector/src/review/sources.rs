@@ -4,12 +4,15 @@ use anyhow::ensure;
 use chrono::{DateTime, Utc};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{ArgAction, Args};
+use market::event::parse_source_name;
 use serde::Serialize;
 use store::{FromRow, sql_row};
 use tokio_postgres::Client;
 
 const LIST: &str = include_str!("../../queries/sources/list.sql");
 const SET: &str = include_str!("../../queries/sources/set.sql");
+/// Maximum length of each text of a licence, in characters.
+const MAX_TEXT: usize = 500;
 /// Notification that makes every API instance read the licences at once.
 const NOTIFY: &str = "select pg_notify('projection', 'licences')";
 
@@ -17,6 +20,7 @@ const NOTIFY: &str = "select pg_notify('projection', 'licences')";
 #[derive(Debug, Args)]
 pub(crate) struct LicenceArgs {
     /// Source, as in ingest load --source
+    #[arg(value_parser = parse_source_name)]
     pub source: String,
     /// Name of the licence
     #[arg(long)]
@@ -58,6 +62,10 @@ pub(crate) async fn state_licence(client: &Client, stated: &LicenceArgs) -> anyh
     let LicenceArgs { source, licence, url, attribution, redistribution } = stated;
     let is_link = url.as_deref().is_none_or(|url| url.starts_with("https://") || url.starts_with("http://"));
     ensure!(!licence.trim().is_empty(), "cannot state the licence: --licence is empty");
+    let is_short = [licence, url.as_ref().unwrap_or(licence), attribution.as_ref().unwrap_or(licence)]
+        .iter()
+        .all(|text| text.chars().count() <= MAX_TEXT);
+    ensure!(is_short, "cannot state the licence: a text has more than {MAX_TEXT} characters");
     ensure!(is_link, "cannot state the licence: --url is not a web address; begin it with https://");
     client.execute(SET, &[source, licence, url, attribution, redistribution]).await?;
     client.execute(NOTIFY, &[]).await?;

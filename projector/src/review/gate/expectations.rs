@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use anyhow::ensure;
 use clap::{Args, Subcommand};
 use market::decimal::ExactDecimal;
-use market::event::Kind;
+use market::event::{Kind, parse_source_name};
 use market::expectation::Expectation;
 use rust_decimal::Decimal;
 use serde::Serialize;
@@ -45,6 +45,7 @@ pub(crate) enum ExpectCommand {
 #[derive(Debug, Args)]
 pub(crate) struct ExpectationKey {
     /// Source, as in ingest load --source
+    #[arg(value_parser = parse_source_name)]
     source: String,
     /// Kind of rows, as in the summary of a held load
     kind: Kind,

@@ -20,5 +20,5 @@ pub use records::{
 };
 pub use run_manifest::{
     Bookmark, InputBatchCount, Pull, RunChange, RunEvent, RunIdError, RunManifest, RunState, RunVisibility,
-    find_run_id,
+    find_run_id, parse_source_name,
 };

@@ -226,6 +226,13 @@ pub enum RunIdError {
     },
 }
 
+/// Parses the name of a source. The error says what a name is.
+pub fn parse_source_name(text: &str) -> Result<String, String> {
+    let valid = (1..=64).contains(&text.len())
+        && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b));
+    valid.then(|| text.to_owned()).ok_or_else(|| "1 to 64 letters, digits, '-', '_' and '.'".to_owned())
+}
+
 /// Finds the id that is equal to a text, or else the only id that begins with it. The text has at least 4 characters.
 ///
 /// # Errors
