@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use market::event::{Reject, RunManifest, RunState};
+use market::event::{Reject, RunManifest, RunState, RunVisibility};
 use memchr::memmem;
 
 use crate::log::run_states::Runs;
@@ -55,15 +55,14 @@ const INTERRUPTED_REJECTS: u64 = 1000;
 /// Index of rejects and their corrections, built from manifests.
 #[derive(Debug, Default)]
 pub(crate) struct OpenRejects {
-    /// Completed runs whose rows are visible. The key is the run id. The values are the source of the run and the number
+    /// Completed runs that are not undone. The key is the run id. The values are the source of the run and the number
     /// of rejects in the run.
     refused: BTreeMap<String, (String, u64)>,
     /// Ids of the corrected rejects. The key is the id of the run that rejected the rows.
     mended: BTreeMap<String, BTreeSet<String>>,
     /// Maximum number of rejects of each run, also of runs whose rows are not visible.
     limits: BTreeMap<String, u64>,
-    /// Runs whose rows are not visible.
-    hidden: BTreeSet<String>,
+    undone: BTreeSet<String>,
 }
 
 impl OpenRejects {
@@ -77,10 +76,12 @@ impl OpenRejects {
                     open.limits.entry(run.run.clone()).or_insert(INTERRUPTED_REJECTS);
                 }
             }
-            match (runs.states.is_visible(&run.run), run.state) {
-                (false, _) => drop(open.hidden.insert(run.run.clone())),
-                (true, RunState::Completed) => open.add_run(run),
-                (true, RunState::Started) => {}
+            match (runs.states.state(&run.run), run.state) {
+                (RunVisibility::Excluded, _) => drop(open.undone.insert(run.run.clone())),
+                (RunVisibility::Visible, RunState::Completed) => open.add_run(run),
+                // The corrections of a held run count from its release on.
+                (RunVisibility::Held, RunState::Completed) => open.add_rejects(run),
+                (_, RunState::Started) => {}
             }
         }
         open
@@ -88,11 +89,15 @@ impl OpenRejects {
 
     /// Adds a completed run to the index.
     pub(crate) fn add_run(&mut self, run: &RunManifest) {
-        self.refused.insert(run.run.clone(), (run.source.clone(), run.rejects));
+        self.add_rejects(run);
         for id in &run.mends {
             let refused_by = id.get(ID_PREFIX.len()..ID_PREFIX.len() + RUN_DIGITS).unwrap_or_default();
             self.mended.entry(refused_by.to_owned()).or_default().insert(id.clone());
         }
+    }
+
+    fn add_rejects(&mut self, run: &RunManifest) {
+        self.refused.insert(run.run.clone(), (run.source.clone(), run.rejects));
     }
 
     /// Ids that can belong to rejects of the log. A file can contain any number of invented ids, but a run has no more
@@ -115,7 +120,7 @@ impl OpenRejects {
 
     /// True if a reject of a run is open.
     pub(crate) fn is_open(&self, run: &str, id: &str) -> bool {
-        !self.hidden.contains(run) && !self.mended.get(run).is_some_and(|ids| ids.contains(id))
+        !self.undone.contains(run) && !self.mended.get(run).is_some_and(|ids| ids.contains(id))
     }
 
     /// Number of open rejects of a source.
@@ -132,7 +137,7 @@ impl OpenRejects {
 #[cfg(test)]
 mod tests {
     use chrono::DateTime;
-    use market::event::{RunChange, RunVisibility};
+    use market::event::RunChange;
 
     use super::*;
     use crate::log::run_states::{StoredManifest, change_id};
@@ -174,15 +179,19 @@ mod tests {
         let open = OpenRejects::from_runs(&runs);
         assert!(!open.is_open(&a, &first) && open.is_open(&a, &second));
         assert_eq!((open.count_open("eod"), open.count_open("other")), (1, 0));
-        let change = RunChange {
-            run: b,
-            new_state: RunVisibility::Excluded,
-            reason: String::new(),
-            at: DateTime::UNIX_EPOCH,
-            operator: "ann".to_owned(),
+        let mut change = |run: &str, new_state| {
+            let (reason, operator) = (String::new(), "ann".to_owned());
+            let change =
+                RunChange { run: run.to_owned(), new_state, reason, at: DateTime::UNIX_EPOCH, operator };
+            runs.states.add(change_id(&change), change);
+            OpenRejects::from_runs(&runs)
         };
-        runs.states.add(change_id(&change), change);
-        assert_eq!(OpenRejects::from_runs(&runs).count_open("eod"), 2);
+        assert_eq!(change(&b, RunVisibility::Excluded).count_open("eod"), 2);
+        assert_eq!(change(&b, RunVisibility::Held).count_open("eod"), 2, "the correction waits");
+        let open = change(&a, RunVisibility::Held);
+        assert!(open.is_open(&a, &first), "rejects of a held run are open");
+        assert_eq!(open.count_open("eod"), 2);
+        assert!(!change(&a, RunVisibility::Excluded).is_open(&a, &first));
     }
 
     #[test]
