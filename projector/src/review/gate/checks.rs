@@ -82,13 +82,15 @@ impl Checks {
         Ok(Self { limits, earlier, found: Vec::new() })
     }
 
+    /// Adds a check; `None` is the value of a property that too few cases show.
     pub(super) fn add(
         &mut self,
         expectation: Expectation,
         kind: Kind,
-        value: Decimal,
+        value: impl Into<Option<Decimal>>,
         examples: Vec<String>,
     ) {
+        let Some(value) = value.into() else { return };
         let (limit, earlier) = (self.limits.get(expectation, kind), self.earlier.get(expectation, kind));
         self.found.push(ExpectationCheck::new(expectation, kind, value, limit, earlier, examples));
     }
@@ -103,7 +105,7 @@ impl Checks {
         {
             let sessions = if is_session(own) { sessions_between(*last, own).max(0) } else { 0 };
             let example = format!("newest session {own}, after {last}");
-            self.add(Expectation::Session, Kind::Price, sessions.into(), vec![example]);
+            self.add(Expectation::Session, Kind::Price, Decimal::from(sessions), vec![example]);
         }
         for kind in Kind::ALL.iter().copied().filter(|kind| *kind != Kind::Price) {
             let rows = loaded.rows.get(&kind).copied().unwrap_or_default();
@@ -136,23 +138,25 @@ impl Checks {
             let share = share(values.changed, values.earlier);
             self.add(Expectation::Changed, *kind, share, largest(&values.securities));
             let (factors, rewritten) = (&values.factors, &values.rewritten);
-            self.add(Expectation::Factor, *kind, factors.len().into(), largest(factors));
-            self.add(Expectation::Rewritten, *kind, rewritten.len().into(), largest(rewritten));
+            self.add(Expectation::Factor, *kind, Decimal::from(factors.len()), largest(factors));
+            self.add(Expectation::Rewritten, *kind, Decimal::from(rewritten.len()), largest(rewritten));
         }
         for (expectation, kind, changes) in [
             (Expectation::Move, Kind::Price, &figures.moves),
             (Expectation::Forward, Kind::Dividend, &figures.forwards),
         ] {
             let mut percents: Vec<Decimal> = changes.iter().map(|(percent, _)| *percent).collect();
-            let median = median(&mut percents).filter(|_| changes.len() >= MIN_SECURITIES);
+            let is_judged = changes.is_empty() || changes.len() >= MIN_SECURITIES;
+            let median = is_judged.then(|| median(&mut percents).unwrap_or_default().abs());
             let sizes = changes.iter().map(|(percent, text)| (percent.abs(), text.clone()));
             let sizes: Vec<(Decimal, String)> = sizes.collect();
-            self.add(expectation, kind, median.unwrap_or_default().abs(), largest(&sizes));
+            self.add(expectation, kind, median, largest(&sizes));
         }
         let (repeated, moved) = (figures.repeated.len(), figures.moves.len());
-        let share_repeated =
-            if moved < MIN_SECURITIES { Decimal::ZERO } else { share(repeated as u64, moved as u64) };
-        self.add(Expectation::Repeated, Kind::Price, share_repeated, figures.repeated.clone());
+        if repeated == 0 || moved >= MIN_SECURITIES {
+            let share = share(repeated as u64, moved as u64);
+            self.add(Expectation::Repeated, Kind::Price, share, figures.repeated.clone());
+        }
         let stopped = share(figures.stopped.len() as u64, found.compared);
         self.add(Expectation::Status, Kind::Dividend, stopped, figures.stopped.clone());
         let LoadedRows { rows, rejects, .. } = &effect.loaded;
@@ -171,7 +175,7 @@ impl Checks {
         }
         for (kind, sources) in replaced {
             let rows: u64 = sources.iter().map(|(rows, _)| rows).sum();
-            self.add(Expectation::Replaced, kind, rows.into(), largest(&sources));
+            self.add(Expectation::Replaced, kind, Decimal::from(rows), largest(&sources));
         }
     }
 }
@@ -190,9 +194,9 @@ fn share_of_usual(rows: u64, mut earlier: Vec<u64>) -> Option<(Decimal, u64)> {
     (earlier.len() >= MIN_ROWS.0 && median >= MIN_ROWS.1).then_some((share, median))
 }
 
-/// Percentage; 0 for a few cases.
-fn share(count: u64, of: u64) -> Decimal {
-    if count < MIN_CASES { Decimal::ZERO } else { percent(count, of) }
+/// Percentage; `None` for a few cases.
+fn share(count: u64, of: u64) -> Option<Decimal> {
+    (count == 0 || count >= MIN_CASES).then(|| percent(count, of))
 }
 
 /// Texts, those with the largest size first.
