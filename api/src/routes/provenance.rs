@@ -155,9 +155,10 @@ sql_row! {
         agreeing: Option<i64>,
         /// Number of compared ex-dates. Null if the source has no adjusted closes.
         ex_dates: Option<i64>,
-        /// Number of dividends that were corrected after their publication.
+        /// Number of dividends that were corrected after their publication. Dividends with an ex-date more than 90 days
+        /// before the market date do not count.
         corrected: i64,
-        /// Number of dividends that were cancelled after their publication.
+        /// Number of dividends that were cancelled after their publication, with the same limit.
         cancelled: i64,
         /// Number of dividends that were published with their declaration date, at most ten sessions after it.
         declared: i64,

@@ -126,7 +126,9 @@ impl PublishSummary {
         let mut report = Report::new("");
         match self.is_new {
             true => report.add_fact(format!("published {data_version} to {url}")),
-            false => report.add_fact(format!("{url} has {data_version} already; licences stated since then apply from the next version on")),
+            false => report.add_fact(format!(
+                "{url} has {data_version} already; licences stated since then apply from the next version on"
+            )),
         }
         report.add_fact(format!("{rows} rows in {files} files, {bytes} bytes"));
         report.add_fact(format!("{new_files} files are new, {new_bytes} bytes"));

@@ -3601,12 +3601,13 @@ export interface components {
             as_of: string;
             /**
              * Format: int64
-             * @description Number of dividends that were cancelled after their publication.
+             * @description Number of dividends that were cancelled after their publication, with the same limit.
              */
             cancelled: number;
             /**
              * Format: int64
-             * @description Number of dividends that were corrected after their publication.
+             * @description Number of dividends that were corrected after their publication. Dividends with an ex-date more than 90 days
+             *     before the market date do not count.
              */
             corrected: number;
             /** @description Coverage by type of security. */

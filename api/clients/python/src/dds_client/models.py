@@ -2958,9 +2958,10 @@ class QualityMonth(Struct, frozen=True, kw_only=True):
     ex_dates: int | None = None
     """Number of compared ex-dates. Null if the source has no adjusted closes."""
     corrected: int
-    """Number of dividends that were corrected after their publication."""
+    """Number of dividends that were corrected after their publication. Dividends with an ex-date more
+    than 90 days before the market date do not count."""
     cancelled: int
-    """Number of dividends that were cancelled after their publication."""
+    """Number of dividends that were cancelled after their publication, with the same limit."""
     declared: int
     """Number of dividends that were published with their declaration date, at most ten sessions after
     it."""
