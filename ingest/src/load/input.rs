@@ -5,7 +5,7 @@
 //! By default, a precheck reads a whole file before its first batch is published.
 
 use std::collections::BTreeSet;
-use std::io;
+use std::io::{self, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -25,7 +25,7 @@ use crate::normalize::ExchangeZone;
 use crate::price::price_batch::PriceBatch;
 use crate::rejects::RejectIdSearch;
 use crate::source::feed_files::FeedFile;
-use crate::source::unpack::{self, CheckedReader};
+use crate::source::unpack;
 
 /// Size of the read buffer, in bytes. An archive may have many small files, and each needs a buffer.
 const BUFFER: usize = 64 * 1024;
@@ -104,14 +104,24 @@ fn identify_file(
     })
 }
 
-/// Event of the producer about an input. The events come in the order of the inputs: the batches of an input, then its
-/// last event.
+/// Event of the producer about an input. The events come in the order of the inputs.
 pub(crate) enum ProducerEvent {
-    Batch(EncodedBatch),
-    /// Last event of an input. All its record batches were sent.
-    Loaded(LoadStats, LoadHoldings),
-    /// Last event of a refused input, with the reason. If it had a precheck, none of its batches was sent.
-    Refused(LoadStats, String),
+    Batch {
+        input: usize,
+        batch: EncodedBatch,
+    },
+    /// All record batches of the input were sent as [`Self::Batch`] events.
+    Loaded {
+        input: usize,
+        stats: LoadStats,
+        holdings: LoadHoldings,
+    },
+    /// The input is refused. If it had a precheck, none of its batches was sent.
+    Refused {
+        input: usize,
+        stats: LoadStats,
+        reason: String,
+    },
     /// The whole load must stop. The text is the reason.
     Failed(String),
 }
@@ -132,6 +142,7 @@ pub(crate) struct Producer {
 /// Result of reading an input: the batches to send, and the event to send after them. Without a precheck, the batches
 /// were already sent, and `batches` is empty.
 struct FileOutcome {
+    input: usize,
     batches: BatchSpool,
     event: ProducerEvent,
 }
@@ -142,11 +153,11 @@ impl Producer {
         let (sender, outcomes) = sync_channel(1);
         std::thread::scope(|scope| {
             scope.spawn(|| self.send_outcomes(outcomes, events));
-            for input in &self.inputs {
+            for (index, input) in self.inputs.iter().enumerate() {
                 self.progress.show_file(&input.file.label);
                 let outcome = match self.max_reject_percent {
-                    Some(limit) => self.spool_file(input, limit),
-                    None => self.stream_file(input, events),
+                    Some(limit) => self.spool_file(index, limit),
+                    None => self.stream_file(index, events),
                 };
                 let failed = matches!(outcome.event, ProducerEvent::Failed(_));
                 if sender.send(outcome).is_err() || failed || self.is_stopped() {
@@ -171,34 +182,36 @@ impl Producer {
         }
     }
 
-    fn spool_file(&self, input: &LoadInput, limit: f64) -> FileOutcome {
+    fn spool_file(&self, input: usize, limit: f64) -> FileOutcome {
         let mut batches = BatchSpool::default();
         let mut event = self.parse_file(input, &mut |batch| batches.push(batch));
-        if let ProducerEvent::Loaded(stats, _) = &mut event
-            && let Some(reason) = describe_excess_rejects(stats, limit, input.format.is_mapped())
+        let mapped = self.inputs[input].format.is_mapped();
+        if let ProducerEvent::Loaded { stats, .. } = &mut event
+            && let Some(reason) = describe_excess_rejects(stats, limit, mapped)
         {
-            event = ProducerEvent::Refused(std::mem::take(stats), reason);
+            event = ProducerEvent::Refused { input, stats: std::mem::take(stats), reason };
         }
-        if !matches!(event, ProducerEvent::Loaded(..)) {
+        if !matches!(event, ProducerEvent::Loaded { .. }) {
             batches = BatchSpool::default();
         }
-        FileOutcome { batches, event }
+        FileOutcome { input, batches, event }
     }
 
-    fn stream_file(&self, input: &LoadInput, events: &Sender<ProducerEvent>) -> FileOutcome {
+    fn stream_file(&self, input: usize, events: &Sender<ProducerEvent>) -> FileOutcome {
         let event = self.parse_file(input, &mut |batch| {
             let stopped = |_| io::Error::other("stopped");
-            events.blocking_send(ProducerEvent::Batch(batch)).map_err(stopped)
+            events.blocking_send(ProducerEvent::Batch { input, batch }).map_err(stopped)
         });
-        FileOutcome { batches: BatchSpool::default(), event }
+        FileOutcome { input, batches: BatchSpool::default(), event }
     }
 
     /// Parses one file on this thread, while another thread encodes its rows. Returns the last event of the file.
     fn parse_file(
         &self,
-        input: &LoadInput,
+        index: usize,
         emit: &mut (dyn FnMut(EncodedBatch) -> io::Result<()> + Send),
     ) -> ProducerEvent {
+        let input = &self.inputs[index];
         let (sender, pieces) = sync_channel::<RowChunk>(1);
         let (recycle, spare) = sync_channel::<PriceBatch>(2);
         let mut rows =
@@ -208,17 +221,10 @@ impl Producer {
         std::thread::scope(|scope| {
             let encoding = scope.spawn(|| encode_pieces(pieces, recycle, emit, &broken));
             let read = unpack::read_text(&input.file, |reader| {
-                let mut hasher = blake3::Hasher::new();
-                let mut reader = CheckedReader::new(reader, |bytes, _| {
-                    if self.is_stopped() || broken.load(Ordering::Relaxed) {
-                        return Err(io::Error::other("stopped"));
-                    }
-                    hasher.update(bytes);
-                    self.progress.add_bytes(bytes.len() as u64);
-                    Ok(())
-                });
+                let hasher = blake3::Hasher::new();
+                let mut reader = HashingReader { inner: reader, hasher, producer: self, broken: &broken };
                 let read = input.format.read(&mut reader, &self.options, &mut rows);
-                Ok(read.map(|()| hasher.finalize()))
+                Ok(read.map(|()| reader.hasher.finalize()))
             });
             let (mut stats, holdings) = rows.finish();
             let encoder = match encoding.join() {
@@ -239,12 +245,14 @@ impl Producer {
             }
             match read.map_err(FeedReadError::from).and_then(|read| read) {
                 _ if self.is_stopped() => ProducerEvent::Failed("stopped".to_owned()),
-                Ok(content) if content == input.content => ProducerEvent::Loaded(stats, holdings),
+                Ok(content) if content == input.content => {
+                    ProducerEvent::Loaded { input: index, stats, holdings }
+                }
                 Ok(_) => ProducerEvent::Failed(format!(
                     "{} changed while it was read: load it again",
                     input.file.label
                 )),
-                Err(error) => ProducerEvent::Refused(stats, error.to_string()),
+                Err(error) => ProducerEvent::Refused { input: index, stats, reason: error.to_string() },
             }
         })
     }
@@ -285,14 +293,14 @@ fn describe_excess_rejects(stats: &LoadStats, limit: f64, mapped: bool) -> Optio
 
 /// Sends the record batches and the last event of an input; false if the receiver is closed.
 fn send_outcome(outcome: FileOutcome, events: &Sender<ProducerEvent>) -> bool {
-    let FileOutcome { batches, event } = outcome;
+    let FileOutcome { input, batches, event } = outcome;
     let batches = match batches.into_record_batches() {
         Ok(batches) => batches,
         Err(error) => return events.blocking_send(ProducerEvent::Failed(error.to_string())).is_ok(),
     };
     for batch in batches {
         let event = match batch {
-            Ok(batch) => ProducerEvent::Batch(batch),
+            Ok(batch) => ProducerEvent::Batch { input, batch },
             Err(error) => ProducerEvent::Failed(format!("cannot read the spooled record batches: {error}")),
         };
         if events.blocking_send(event).is_err() {
@@ -300,4 +308,24 @@ fn send_outcome(outcome: FileOutcome, events: &Sender<ProducerEvent>) -> bool {
         }
     }
     events.blocking_send(event).is_ok()
+}
+
+/// Reader that hashes the bytes of a file. Reading fails after the load was stopped.
+struct HashingReader<'a, R> {
+    inner: R,
+    hasher: blake3::Hasher,
+    producer: &'a Producer,
+    broken: &'a AtomicBool,
+}
+
+impl<R: Read> Read for HashingReader<'_, R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.producer.is_stopped() || self.broken.load(Ordering::Relaxed) {
+            return Err(io::Error::other("stopped"));
+        }
+        let read = self.inner.read(buffer)?;
+        self.hasher.update(&buffer[..read]);
+        self.producer.progress.add_bytes(read as u64);
+        Ok(read)
+    }
 }

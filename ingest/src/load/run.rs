@@ -281,20 +281,19 @@ impl<'a> LoadRun<'a> {
         let producer = Producer { observed_at, ..self.producer.clone() };
         tokio::task::spawn_blocking(move || producer.run(&sender));
         let mut found = LoadedInputs::default();
-        // Inputs without a last event.
-        let mut inputs = self.producer.inputs.iter().peekable();
+        let files_before = summary.files.reports.len();
         loop {
             let Some(event) = self.shutdown.or_stop(events.recv()).await else {
                 self.producer.stop.store(true, Ordering::Relaxed);
                 return Err(LoadError::Interrupted);
             };
             let Some(event) = event else { break };
-            match (event, inputs.peek().copied()) {
-                (ProducerEvent::Failed(reason), _) => return Err(LoadError::Failed(reason)),
-                (_, None) => break,
-                (ProducerEvent::Batch(batch), Some(input)) => take_batch(input, batch).await?,
-                (ProducerEvent::Loaded(stats, holdings), Some(input)) => {
-                    inputs.next();
+            match event {
+                ProducerEvent::Batch { input, batch } => {
+                    take_batch(&self.producer.inputs[input], batch).await?
+                }
+                ProducerEvent::Loaded { input, stats, holdings } => {
+                    let input = &self.producer.inputs[input];
                     self.producer.progress.log_file_read(&input.file.label, &stats);
                     summary.files.reports.push(FileReport::of_input(input, &stats, None));
                     found.inputs.push(input);
@@ -304,14 +303,18 @@ impl<'a> LoadRun<'a> {
                         found.holdings.merge(holdings);
                     }
                 }
-                (ProducerEvent::Refused(stats, reason), Some(input)) => {
-                    inputs.next();
-                    summary.files.reports.push(FileReport::of_input(input, &stats, Some(reason)));
+                ProducerEvent::Refused { input, stats, reason } => {
+                    summary.files.reports.push(FileReport::of_input(
+                        &self.producer.inputs[input],
+                        &stats,
+                        Some(reason),
+                    ));
                 }
+                ProducerEvent::Failed(reason) => return Err(LoadError::Failed(reason)),
             }
         }
-        // If inputs are left, the producer panicked and sent no event for them.
-        if inputs.peek().is_some() {
+        // If there are fewer reports than inputs, the producer panicked and sent no event for the remaining inputs.
+        if summary.files.reports.len() - files_before < self.producer.inputs.len() {
             return Err(LoadError::Failed(
                 "reading stopped unexpectedly; published rows are kept".to_owned(),
             ));

@@ -8,7 +8,7 @@ use std::io;
 use std::io::{BufReader, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use encoding_rs::{Decoder, Encoding, UTF_16BE, UTF_16LE};
 
@@ -35,7 +35,8 @@ pub(crate) fn read_text<T>(
             let inner = reader.by_index(*index)?;
             archive.budget.charge(*index, 0, begun.elapsed())?;
             let packed = Arc::new(AtomicU64::new(inner.compressed_size()));
-            unpacked(bounded(inner, packed), Some((&archive.budget, *index)), body)
+            let bounded = Bounded { inner, packed, unpacked: 0 };
+            unpacked(bounded, Some((&archive.budget, *index)), body)
         }
     }
 }
@@ -56,7 +57,7 @@ fn parquet(location: &FileLocation) -> io::Result<Option<impl Read>> {
     let file = location.open()?;
     let packed = Arc::new(AtomicU64::new(file.metadata()?.len()));
     let inner = parquet_table::ParquetTable::open(file)?;
-    Ok(Some(bounded(inner, packed)))
+    Ok(Some(Bounded { inner, packed, unpacked: 0 }))
 }
 
 fn is_parquet(location: &FileLocation) -> io::Result<bool> {
@@ -69,21 +70,17 @@ fn unpacked<T>(
     body: impl FnOnce(&mut dyn Read) -> io::Result<T>,
 ) -> io::Result<T> {
     let packed = Arc::new(AtomicU64::new(0));
-    let count = packed.clone();
-    let counted = CheckedReader::new(bytes, move |bytes, _| {
-        count.fetch_add(bytes.len() as u64, Ordering::Relaxed);
-        Ok(())
-    });
-    let (start, opened) = peek::<4, _>(counted)?;
+    let opened = Counted { inner: bytes, count: packed.clone() };
+    let (start, opened) = peek::<4, _>(opened)?;
     if start.starts_with(&[0x1f, 0x8b]) {
         let inner = flate2::read::MultiGzDecoder::new(BufReader::with_capacity(BUFFER, opened));
-        in_utf8(metered(bounded(inner, packed), archive), body)
+        in_utf8(Metered::new(Bounded { inner, packed, unpacked: 0 }, archive), body)
     } else if start.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) {
         let mut inner = zstd::Decoder::new(opened)?;
         inner.window_log_max(27)?;
-        in_utf8(metered(bounded(inner, packed), archive), body)
+        in_utf8(Metered::new(Bounded { inner, packed, unpacked: 0 }, archive), body)
     } else {
-        in_utf8(metered(opened, archive), body)
+        in_utf8(Metered::new(opened, archive), body)
     }
 }
 
@@ -105,50 +102,65 @@ fn peek<const N: usize, R: Read>(mut reader: R) -> io::Result<(Vec<u8>, impl Rea
     Ok((start.clone(), io::Cursor::new(start).chain(reader)))
 }
 
-/// Reader that passes the bytes of each read, and its duration, to a check. Reading fails if the check fails.
-pub(crate) struct CheckedReader<R, F> {
+/// Reader that counts the packed bytes that it reads.
+struct Counted<R> {
     inner: R,
-    check: F,
+    count: Arc<AtomicU64>,
 }
 
-impl<R: Read, F: FnMut(&[u8], Duration) -> io::Result<()>> CheckedReader<R, F> {
-    pub(crate) fn new(inner: R, check: F) -> Self {
-        Self { inner, check }
-    }
-}
-
-impl<R: Read, F: FnMut(&[u8], Duration) -> io::Result<()>> Read for CheckedReader<R, F> {
+impl<R: Read> Read for Counted<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let begun = Instant::now();
         let read = self.inner.read(buffer)?;
-        (self.check)(&buffer[..read], begun.elapsed())?;
+        self.count.fetch_add(read as u64, Ordering::Relaxed);
         Ok(read)
     }
 }
 
 /// Reader that fails if the ratio of unpacked to packed bytes is too high.
-fn bounded(inner: impl Read, packed: Arc<AtomicU64>) -> impl Read {
-    let mut unpacked = 0;
-    CheckedReader::new(inner, move |bytes, _| {
-        unpacked += bytes.len() as u64;
-        if exceeds_ratio(unpacked, packed.load(Ordering::Relaxed)) {
+struct Bounded<R> {
+    inner: R,
+    packed: Arc<AtomicU64>,
+    unpacked: u64,
+}
+
+impl<R: Read> Read for Bounded<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.inner.read(buffer)?;
+        self.unpacked += read as u64;
+        let packed = self.packed.load(Ordering::Relaxed);
+        if exceeds_ratio(self.unpacked, packed) {
             let message = format!(
                 "inflates more than {MAX_RATIO} times: this looks like a zip bomb; unpack it yourself if it is not"
             );
             return Err(io::Error::new(io::ErrorKind::InvalidData, message));
         }
-        Ok(())
-    })
+        Ok(read)
+    }
 }
 
 /// Reader that counts the bytes and the reading time of an archive entry against the limits of its archive. Without an
 /// archive, nothing is counted.
-fn metered(inner: impl Read, archive: Option<(&ArchiveBudget, usize)>) -> impl Read {
-    let mut position = 0;
-    CheckedReader::new(inner, move |bytes, time| {
-        position += bytes.len() as u64;
-        archive.map_or(Ok(()), |(budget, entry)| budget.charge(entry, position, time))
-    })
+struct Metered<'a, R> {
+    inner: R,
+    archive: Option<(&'a ArchiveBudget, usize)>,
+    position: u64,
+}
+
+impl<'a, R> Metered<'a, R> {
+    fn new(inner: R, archive: Option<(&'a ArchiveBudget, usize)>) -> Self {
+        Self { inner, archive, position: 0 }
+    }
+}
+
+impl<R: Read> Read for Metered<'_, R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let Some((budget, entry)) = self.archive else { return self.inner.read(buffer) };
+        let begun = Instant::now();
+        let read = self.inner.read(buffer)?;
+        self.position += read as u64;
+        budget.charge(entry, self.position, begun.elapsed())?;
+        Ok(read)
+    }
 }
 
 /// Reader that converts a text to UTF-8. An incomplete character at the end of the text becomes U+FFFD.
