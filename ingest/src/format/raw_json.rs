@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use memchr::memchr2;
 use serde::de::{Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
@@ -44,33 +45,65 @@ pub(super) fn string(value: &str) -> Option<Cow<'_, str>> {
     }
 }
 
+/// A name that occurs twice in the list of an object's member names.
+fn find_repeated<'a>(mut names: Vec<Cow<'a, str>>) -> Option<Cow<'a, str>> {
+    names.sort_unstable();
+    let at = names.windows(2).position(|pair| pair[0] == pair[1])?;
+    Some(names.swap_remove(at))
+}
+
 impl ObjectMembers<'_> {
     /// A name that occurs twice.
-    pub(super) fn repeated_name(&self) -> Option<&str> {
-        let mut names: Vec<&str> = self.0.iter().map(|(name, _)| name.as_ref()).collect();
-        names.sort_unstable();
-        names.windows(2).find(|pair| pair[0] == pair[1]).map(|pair| pair[0])
+    pub(super) fn repeated_name(&self) -> Option<Cow<'_, str>> {
+        find_repeated(self.0.iter().map(|(name, _)| Cow::Borrowed(name.as_ref())).collect())
     }
 }
 
-/// Maximum nesting depth at which repeated names are searched. No reader looks for values at this depth.
-const MAX_DEPTH: usize = 16;
-
-/// Member name that occurs twice in the same object. Nested objects are searched too, up to [`MAX_DEPTH`]. `None` if no
-/// object repeats a name. The text must be well-formed.
-pub(crate) fn find_repeated_member(text: &str) -> Option<String> {
-    find_repeated(RawJson(text.trim_start()), MAX_DEPTH)
+/// Member name that occurs twice in the same object. Nested objects are searched too. `None` if no object repeats a
+/// name. The text must be well-formed.
+pub(crate) fn find_repeated_member(text: &str) -> Option<Cow<'_, str>> {
+    // Member names of each open object; `None` for an open list.
+    let mut open: Vec<Option<Vec<Cow<'_, str>>>> = Vec::new();
+    let (mut rest, mut is_name) = (text, false);
+    while let Some(at) =
+        rest.bytes().position(|byte| matches!(byte, b'{' | b'[' | b'}' | b']' | b',' | b':' | b'"'))
+    {
+        let sign = rest.as_bytes()[at];
+        let mut end = at + 1;
+        match sign {
+            b'{' => open.push(Some(Vec::new())),
+            b'[' => open.push(None),
+            b'}' | b']' => {
+                if let Some(name) = open.pop().flatten().and_then(find_repeated) {
+                    return Some(name);
+                }
+            }
+            b'"' => end = string_end(rest, at),
+            _ => {}
+        }
+        if sign == b'"'
+            && is_name
+            && let Some(Some(names)) = open.last_mut()
+        {
+            names.push(string(&rest[at..end]).unwrap_or_default());
+        }
+        is_name = matches!(sign, b'{' | b',') && matches!(open.last(), Some(Some(_)));
+        rest = &rest[end..];
+    }
+    None
 }
 
-fn find_repeated(value: RawJson<'_>, depth: usize) -> Option<String> {
-    let depth = depth.checked_sub(1)?;
-    if value.is_list() {
-        return value.items().into_iter().find_map(|item| find_repeated(item, depth));
+/// Byte position after the string whose opening quote is at `begin`.
+fn string_end(text: &str, begin: usize) -> usize {
+    let (bytes, mut at) = (text.as_bytes(), begin + 1);
+    while let Some(found) = bytes.get(at..).and_then(|rest| memchr2(b'"', b'\\', rest)) {
+        at += found + 1;
+        if bytes[at - 1] == b'"' {
+            return at;
+        }
+        at += 1;
     }
-    let members = if value.is_object() { serde_json::from_str(value.0) } else { return None };
-    let members: ObjectMembers<'_> = members.ok()?;
-    let repeated = members.repeated_name().map(str::to_owned);
-    repeated.or_else(|| members.0.iter().find_map(|(_, value)| find_repeated(RawJson(value.get()), depth)))
+    text.len()
 }
 
 /// JSON value, as a part of the text of a well-formed document.

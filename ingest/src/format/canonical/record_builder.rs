@@ -93,7 +93,7 @@ pub(super) fn parse_cells(
     let text = std::str::from_utf8(line).map_err(|error| malformed(&error))?;
     let members: ObjectMembers<'_> = serde_json::from_str(text).map_err(|error| malformed(&error))?;
     if let Some(name) = members.repeated_name() {
-        return Err(repeated_member(name));
+        return Err(repeated_member(&name));
     }
     let ObjectMembers(members) = members;
     let kind = members.iter().find(|(name, _)| name == "kind").and_then(|(_, value)| string(value.get()));
