@@ -39,23 +39,15 @@ comment on function control.security_sources is 'sources on which securities res
 
 create function control.left_out(of_generation integer)
 returns table (symbol text, sources text[]) language plpgsql stable as $$
-declare closed text[]; facts text;
+declare closed text[];
 begin
   select array_agg(l.source) into closed from control.licences l where not l.redistribution;
-  if closed is null then return; end if;
-  select g.fact_set into strict facts from control.generations g where g.id = of_generation;
-  return query execute format($query$
-    with resting as (
-      select s.symbol, s.source from control.security_sources($1, null, $2) s
-      union
-      select m.symbol, r.source from %1$I.metrics m
-      cross join (select distinct f.source from %2$I.records f where f.kind = 'fx' and f.source = any ($2)) r
-      where m.flags::jsonb ? 'converted'
-    )
-    select r.symbol, array_agg(r.source order by r.source) from resting r group by r.symbol
-  $query$, 'read_g' || of_generation, facts) using of_generation, closed;
+  if closed is not null then
+    return query select s.symbol, array_agg(distinct s.source order by s.source)
+      from control.security_sources(of_generation, null, closed) s group by s.symbol;
+  end if;
 end $$;
-comment on function control.left_out is 'securities that rest on a source which must not be redistributed, with these sources; converted figures rest on exchange rates';
+comment on function control.left_out is 'securities that rest on a source which must not be redistributed, with these sources';
 
 create function control.loaded_sources(of_generation integer)
 returns table (source text, kind text) language plpgsql stable as $$

@@ -1,0 +1,26 @@
+-- Figures that are computed with exchange rates rest on the sources of the rates.
+
+create or replace function control.left_out(of_generation integer)
+returns table (symbol text, sources text[]) language plpgsql stable as $$
+declare closed text[]; facts text;
+begin
+  select array_agg(l.source) into closed from control.licences l where not l.redistribution;
+  if closed is null then return; end if;
+  select g.fact_set into strict facts from control.generations g where g.id = of_generation;
+  return query execute format($query$
+    with rates as (
+      select distinct r.source from %2$I.records r where r.kind = 'fx' and r.source = any ($2)
+    ), converted as (
+      select s.symbol from %1$I.stocks s join %1$I.metrics m using (symbol)
+      where m.flags::jsonb ? 'converted' or s.reporting_market_cap is distinct from s.market_cap
+        or exists (select from %1$I.dividends d where d.symbol = s.symbol and d.currency <> s.currency)
+        or exists (select from %1$I.fundamentals f where f.symbol = s.symbol and f.reported_currency <> s.currency)
+    ), resting as (
+      select s.symbol, s.source from control.security_sources($1, null, $2) s
+      union
+      select c.symbol, r.source from converted c cross join rates r
+    )
+    select r.symbol, array_agg(r.source order by r.source) from resting r group by r.symbol
+  $query$, 'read_g' || of_generation, facts) using of_generation, closed;
+end $$;
+comment on function control.left_out is 'securities that rest on a source which must not be redistributed, with these sources';
