@@ -16,14 +16,16 @@ with resting as (
   cross join active a
   left join covered c on c.source = n.source and c.type = a.type
   group by n.source
-), changed as (
-  select distinct on (run) run, state from run_changes order by run, sequence desc
+), hidden as materialized (
+  select run from (
+    select distinct on (run) run, state from run_changes order by run, (sequence = 0) desc, sequence desc
+  ) newest
+  where state <> 'visible'
 ), loaded as (
   select f.source, sum(f.rows)::bigint as rows from frames f
-  where f.kind <> 'run' and f.source <> 'manual' and exists (
-    select from (select f.run union all select b.run from batch_runs b where b.frame = f.frame) of
-    left join changed c on c.run = of.run
-    where coalesce(c.state, 'visible') = 'visible'
+  where f.kind <> 'run' and f.source <> 'manual' and (
+    f.run not in (select h.run from hidden h)
+    or exists (select from batch_runs b where b.frame = f.frame and b.run not in (select h.run from hidden h))
   )
   group by f.source
 ), events as (
