@@ -207,7 +207,7 @@ impl<'a> LoadRun<'a> {
                 ..publication.manifest
             };
             publication.publish_manifest(RunState::Completed).await?;
-            open_rejects.add_run(&publication.manifest);
+            open_rejects.add_run(&publication.manifest, summary.held);
         }
         failpoint!("ingest.completed");
         summary.mended = publication.manifest.mends.len() as u64;

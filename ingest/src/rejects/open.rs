@@ -78,26 +78,20 @@ impl OpenRejects {
             }
             match (runs.states.state(&run.run), run.state) {
                 (RunVisibility::Excluded, _) => drop(open.undone.insert(run.run.clone())),
-                (RunVisibility::Visible, RunState::Completed) => open.add_run(run),
-                // The corrections of a held run count from its release on.
-                (RunVisibility::Held, RunState::Completed) => open.add_rejects(run),
+                (state, RunState::Completed) => open.add_run(run, state == RunVisibility::Held),
                 (_, RunState::Started) => {}
             }
         }
         open
     }
 
-    /// Adds a completed run to the index.
-    pub(crate) fn add_run(&mut self, run: &RunManifest) {
-        self.add_rejects(run);
-        for id in &run.mends {
+    /// Adds a completed run to the index. The corrections of a held run count from its release on.
+    pub(crate) fn add_run(&mut self, run: &RunManifest, is_held: bool) {
+        self.refused.insert(run.run.clone(), (run.source.clone(), run.rejects));
+        for id in run.mends.iter().filter(|_| !is_held) {
             let refused_by = id.get(ID_PREFIX.len()..ID_PREFIX.len() + RUN_DIGITS).unwrap_or_default();
             self.mended.entry(refused_by.to_owned()).or_default().insert(id.clone());
         }
-    }
-
-    fn add_rejects(&mut self, run: &RunManifest) {
-        self.refused.insert(run.run.clone(), (run.source.clone(), run.rejects));
     }
 
     /// Ids that can belong to rejects of the log. A file can contain any number of invented ids, but a run has no more
