@@ -95,7 +95,6 @@ impl Visitor {
         Ok(session.map(|session| SignedInSession { session, secret }))
     }
 
-    /// Visitor as a [`Viewer`], for the layout.
     /// Tier of the signed-in account; `None` without a session, or if the account cannot be read in time.
     pub(crate) async fn tier(&self) -> Option<Tier> {
         let email = &self.signed.as_ref()?.session.email;
@@ -106,6 +105,7 @@ impl Visitor {
         run_within(VISITOR_LOOKUP_LIMIT, find).await.ok()
     }
 
+    /// Visitor as a [`Viewer`], for the layout.
     pub(crate) fn viewer(&self) -> Viewer<'_> {
         self.signed.as_ref().map_or(Viewer::Visitor, |signed| Viewer::Holder(signed.holder()))
     }

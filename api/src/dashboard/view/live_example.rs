@@ -18,7 +18,7 @@ use crate::read::memory_tables::RestrictedSecurities;
 const MAX_PAGE_WAIT: Duration = Duration::from_millis(500);
 /// API call for the candidates: dividend payers, largest market value first.
 const PAYERS: &str = "/v1/stocks?sort=market_cap.desc&min_yield=0.01&limit=20&fields=symbol";
-const FUND: &str = "/v1/etfs?limit=1&fields=symbol";
+const FUND: &str = "/v1/etfs?limit=20&fields=symbol";
 const SECTOR: &str = "/v1/sectors?limit=1&fields=sector";
 
 /// Flags that exclude a security from the example: they mark findings of `projector audit` or uncertain metrics. Other

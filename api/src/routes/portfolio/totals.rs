@@ -204,7 +204,7 @@ fn convert_position(
     let Position { stock, growth_5y, holding, .. } = position;
     let currency = conversion.currency().to_owned();
     let day = stock.price_date;
-    let mut are_converted = day.and_then(|day| conversion.rate(position.currency(), day)).is_some();
+    let mut are_converted = day.is_none_or(|day| conversion.rate(position.currency(), day).is_some());
     let mut income = IncomeSum::default();
     for payment in payments.iter().filter(|payment| payment.payment.symbol == stock.symbol) {
         match convert_payment(payment) {
