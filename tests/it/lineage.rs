@@ -153,8 +153,8 @@ async fn a_load_that_waits_is_complete_and_has_the_failed_checks_of_the_gate() -
         let sent = events(&catalogue)?;
         let last = sent.last().context("an event")?;
         assert_eq!((&last["eventType"], tag(last, "state")), (&json!("COMPLETE"), Some(state)), "{last}");
-        let moved = assertion(last, "move");
-        assert_eq!((&moved["success"], &moved["expected"]), (&json!(true), &json!("10")), "{last}");
+        let changed = assertion(last, "changed");
+        assert_eq!((&changed["success"], &changed["expected"]), (&json!(true), &json!("1")), "{last}");
         let coverage = assertion(last, "coverage");
         if state == "held" {
             assert_eq!(
