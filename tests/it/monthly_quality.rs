@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use harness::{TestApp, eventually};
 use serde_json::{Value, json};
 
@@ -76,6 +76,28 @@ async fn april() -> Result<TestApp> {
     )
     .await?;
     Ok(app)
+}
+
+/// A rebuild without a run fixes its state, whatever its events say.
+#[tokio::test]
+async fn a_run_that_a_rebuild_leaves_out_does_not_count() -> Result<()> {
+    let app = TestApp::builder().env("SERVICE_DATE", "2024-06-30").start().await?;
+    let rows = [security("AAA", "stock"), price("AAA", "2024-04-12")];
+    apply(&app, "first.ndjson", "one", &rows).await?;
+    let path = app.folder().join("left-out.ndjson");
+    std::fs::write(&path, format!("{}\n", price("AAA", "2024-04-11")))?;
+    let staged = ["load", &path.to_string_lossy(), "--source", "two", "--stage", "--json"];
+    let staged = app.ingest(&staged).await?.success()?.json()?;
+    let run = staged["run"].as_str().context("a run")?;
+    app.ingest(&["release", run]).await?.success()?;
+    app.catch_up().await?;
+    app.projector(&["rebuild", "--without", run]).await?.success()?;
+    app.projector(&["promote", "2", "--accept-diff"]).await?.success()?;
+    apply(&app, "may.ndjson", "one", &[price("AAA", "2024-05-01")]).await?;
+    let (api, key) = (app.api_serve().await?, app.key("professional").await?);
+    let april = api.get("/v1/quality?month=2024-04-30", Some(&key)).await?.json()?;
+    assert_eq!(column(&april, "source"), ["one"], "{april}");
+    Ok(())
 }
 
 #[tokio::test]

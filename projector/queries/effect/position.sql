@@ -1,9 +1,7 @@
 -- $1 run, $2 fact set. Position of the run in the log, and last message of the served tables. A long derivation
 -- outlasts the stored end of its lease. Therefore, only the holder shows that a projector follows the log.
 select v.sequence as served, f.checkpoint, f.holder is not null as followed, begun.sequence as first,
-  coalesce((
-    select c.state from run_changes c where c.run = $1 order by c.sequence desc limit 1
-  ), 'visible') = 'visible' as is_visible,
+  coalesce((select s.state from run_states() s where s.run = $1), 'visible') = 'visible' as is_visible,
   begun.manifest ->> 'source' as source, done.sequence as last
 from version v
 join fact_sets f on f.name = $2

@@ -11,9 +11,7 @@ with names as (
       select from json_array_elements_text(r.manifest -> 'files') as file
       where regexp_replace(file, '[0-9]+([-_.][0-9]+)*', '#', 'g') in (select name from names)
     )
-    and coalesce((
-      select c.state from run_changes c where c.run = r.run order by c.sequence desc limit 1
-    ), 'visible') = 'visible'
+    and r.run not in (select s.run from run_states() s where s.state <> 'visible')
   order by r.sequence desc
   limit 20
 )

@@ -6,9 +6,7 @@ with brought as (
          max((manifest ->> 'observed_at')::timestamptz) as loaded,
          max((manifest -> 'newest' ->> (frames ->> 'kind'))::date) as newest
   from runs, json_array_elements(manifest -> 'frames') as frames
-  where state = 'completed' and coalesce((
-    select c.state from run_changes c where c.run = runs.run order by c.sequence desc limit 1
-  ), 'visible') = 'visible'
+  where state = 'completed' and runs.run not in (select s.run from run_states() s where s.state <> 'visible')
   group by 1, 2
 )
 select b.source, b.kind, b.rows, l.loaded, l.newest

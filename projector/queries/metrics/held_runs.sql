@@ -1,5 +1,5 @@
 -- Number of held runs of every source that has had one.
 select r.manifest ->> 'source' as source, count(*) filter (where last.state = 'held') as runs
-from (select distinct on (run) run, state from run_changes order by run, sequence desc) last
+from run_states() last
 join runs r on r.run = last.run and r.state = 'started'
 group by 1

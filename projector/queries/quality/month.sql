@@ -17,10 +17,7 @@ with resting as (
   left join covered c on c.source = n.source and c.type = a.type
   group by n.source
 ), hidden as materialized (
-  select run from (
-    select distinct on (run) run, state from run_changes order by run, (sequence = 0) desc, sequence desc
-  ) newest
-  where state <> 'visible'
+  select run from run_states() where state <> 'visible'
 ), loaded as (
   select f.source, sum(f.rows)::bigint as rows from frames f
   where f.kind <> 'run' and f.source <> 'manual' and (

@@ -1,4 +1,14 @@
--- Figures that are computed with exchange rates rest on the sources of the rates.
+-- States of runs in one way, and figures that are computed with exchange rates rest on the sources of the rates.
+
+-- A body in PL/pgSQL finds the tables of the fact set in the search path of the caller.
+create function control.run_states() returns table (run text, state text) language plpgsql stable as $$
+begin
+  return query select distinct on (c.run) c.run, c.state from run_changes c
+    order by c.run, (c.sequence = 0) desc, c.sequence desc;
+end $$;
+comment on function control.run_states is 'newest state of each run of the fact set that was ever held or excluded; a fixed state stays';
+revoke execute on function control.run_states from public;
+grant execute on function control.run_states to dds_projector;
 
 create or replace function control.left_out(of_generation integer)
 returns table (symbol text, sources text[]) language plpgsql stable as $$
