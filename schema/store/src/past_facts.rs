@@ -29,7 +29,7 @@ use crate::symbol_facts::{PackedColumns, SymbolFacts};
 use crate::view::{BatchId, BatchOwners, LoggedBatch, RunStates, View};
 
 pub use crate::view::{BatchIndex, EmptyBatchIndex};
-pub use stored_rows::RecordsKey;
+pub use stored_rows::{BarsKey, RecordsKey, bar_columns, record_columns};
 use stored_rows::{FeedYear, StoredRecords, StoredYear, currencies_of, pairs_of};
 
 const FACTS: &str = include_str!("../queries/past/facts.sql");
@@ -37,23 +37,6 @@ const ROWS: &str = include_str!("../queries/past/rows.sql");
 const RATES: &str = include_str!("../queries/past/rates.sql");
 const STATES: &str = include_str!("../queries/past/states.sql");
 const BATCHES: &str = include_str!("../queries/past/batches.sql");
-
-/// Symbol, source and calendar year of a row of packed bars.
-pub type BarsKey = (String, String, i32);
-
-/// Columns of the keys of some rows of packed records.
-pub fn record_columns<'a>(
-    keys: impl IntoIterator<Item = &'a RecordsKey>,
-) -> (Vec<&'a str>, Vec<&'a str>, Vec<&'a str>) {
-    keys.into_iter().map(|key| (key.symbol.as_str(), key.kind.as_str(), key.source.as_str())).collect()
-}
-
-/// Columns of the keys of some rows of packed bars.
-pub fn bar_columns<'a>(
-    keys: impl IntoIterator<Item = &'a BarsKey>,
-) -> (Vec<&'a str>, Vec<&'a str>, Vec<i32>) {
-    keys.into_iter().map(|(symbol, source, year)| (symbol.as_str(), source.as_str(), *year)).collect()
-}
 
 /// Content of some rows of the fact tables in a view. A row without visible observations is `None`.
 #[derive(Debug, Default)]

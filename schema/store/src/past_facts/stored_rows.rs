@@ -25,6 +25,23 @@ sql_row! {
     }
 }
 
+/// Symbol, source and calendar year of a row of packed bars.
+pub type BarsKey = (String, String, i32);
+
+/// Columns of the keys of some rows of packed records.
+pub fn record_columns<'a>(
+    keys: impl IntoIterator<Item = &'a RecordsKey>,
+) -> (Vec<&'a str>, Vec<&'a str>, Vec<&'a str>) {
+    keys.into_iter().map(|key| (key.symbol.as_str(), key.kind.as_str(), key.source.as_str())).collect()
+}
+
+/// Columns of the keys of some rows of packed bars.
+pub fn bar_columns<'a>(
+    keys: impl IntoIterator<Item = &'a BarsKey>,
+) -> (Vec<&'a str>, Vec<&'a str>, Vec<i32>) {
+    keys.into_iter().map(|(symbol, source, year)| (symbol.as_str(), source.as_str(), *year)).collect()
+}
+
 /// Packed records of one symbol, kind and source: those that count now, and all others.
 #[derive(Debug, Default)]
 pub(super) struct StoredRecords {
