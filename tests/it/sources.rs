@@ -106,6 +106,10 @@ async fn an_answer_leads_to_its_licence() -> Result<()> {
     let named = ["source", "set", "=x", "--licence", "L", "--redistribution", "no"];
     let refused = world.app.projector(&named).await?;
     assert!(refused.code == 2 && refused.stderr.contains("1 to 64 letters"), "{}", refused.stderr);
+    let long = "L".repeat(501);
+    let refused =
+        world.app.projector(&["source", "set", "x", "--licence", &long, "--redistribution", "no"]).await?;
+    assert!(refused.code == 1 && refused.stderr.contains("more than 500 characters"), "{}", refused.stderr);
     Ok(())
 }
 
@@ -114,12 +118,19 @@ async fn converted_figures_rest_on_the_source_of_the_rates() -> Result<()> {
     let app = TestApp::builder().env("SERVICE_DATE", converted_amounts::TODAY).start().await?;
     let [files @ .., (_, rates)] = &converted_amounts::MARKET;
     load(&app, "market", &files.map(|(name, text)| (name, text.to_owned()))).await?;
+    // The factors of an earlier dividend in another currency rest on a rate too, although no yield is converted.
+    let old = [
+        ("securities.csv", "symbol,name,type,currency,sector\nOLD,Old payer,stock,USD,Energy\n"),
+        ("prices.csv", "symbol,date,close\nOLD,2021-06-17,10\nOLD,2021-06-18,10\nOLD,2024-06-27,10\n"),
+        ("dividends.csv", "symbol,ex_date,amount,currency,type\nOLD,2021-06-18,0.1,GBP,regular\n"),
+    ];
+    load(&app, "old", &old.map(|(name, text)| (name, text.to_owned()))).await?;
     app.feed("fx.csv", *rates).source("closed").apply().await?;
     let (api, key) = (app.api_serve().await?, app.key("professional").await?);
     state_licence(&app, "closed", "no").await?;
     harness::eventually(LATER, async || {
-        let quotes = api.get("/v1/bulk/quotes?symbols=USDF,KO", Some(&key)).await?.json()?;
-        let left_out = json!({ "sources": ["closed"], "symbols": ["USDF"] });
+        let quotes = api.get("/v1/bulk/quotes?symbols=USDF,KO,OLD", Some(&key)).await?.json()?;
+        let left_out = json!({ "sources": ["closed"], "symbols": ["OLD", "USDF"] });
         ensure!(quotes["meta"]["left_out"] == left_out && column(&quotes, "symbol") == ["KO"], "{quotes}");
         Ok(())
     })
