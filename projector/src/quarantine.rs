@@ -18,7 +18,7 @@ use market::metrics;
 use market::metrics::source_preference::MANUAL;
 use market::row::{QuarantineReason, Quarantined, TableRow};
 use serde::Serialize;
-use store::FromRow;
+use store::find_rows;
 use telemetry::out;
 use telemetry::report::{Report, print_result};
 use telemetry::table::ListArgs;
@@ -59,8 +59,7 @@ async fn print_quarantine(client: &mut Client, args: &ListQuarantineArgs) -> any
         canonical = Some(found.with_context(|| format!("security {symbol} does not exist"))?.to_string());
     }
     let reason = args.reason.map(|reason| reason.as_str());
-    let rows = transaction.query(LIST, &[&canonical, &reason]).await?;
-    let rows: Vec<Quarantined> = rows.iter().map(Quarantined::from_row).collect::<Result<_, _>>()?;
+    let rows: Vec<Quarantined> = find_rows(&transaction, LIST, &[&canonical, &reason]).await?;
     if !args.csv {
         return report::print_quarantine(&rows, &args.output);
     }

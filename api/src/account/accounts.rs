@@ -7,12 +7,12 @@ use std::cmp::Ordering;
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 use serde_json::json;
-use store::{FromRow, sql_row};
+use store::{FromRow, find_rows, sql_row};
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Error, Transaction};
 
-use super::audit::{AccountActor, AccountError, LockedAccount, Result, Subscription, find_row, find_rows};
+use super::audit::{AccountActor, AccountError, LockedAccount, Result, Subscription, find_row};
 use super::sessions;
 use crate::auth::{AccountId, Tier};
 

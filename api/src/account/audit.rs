@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 use serde_json::Value;
-use store::{FromRow, sql_row};
+use store::{FromRow, find_rows, sql_row};
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Transaction};
 
@@ -179,15 +179,6 @@ pub(crate) enum AccountError {
     Refused(String),
     #[error("{}", store::db::error_chain(.0))]
     Database(#[from] tokio_postgres::Error),
-}
-
-/// Runs a query, and converts its rows.
-pub(crate) async fn find_rows<T: FromRow>(
-    client: &Client,
-    statement: &str,
-    parameters: &[&(dyn ToSql + Sync)],
-) -> Result<Vec<T>, tokio_postgres::Error> {
-    client.query(statement, parameters).await?.iter().map(T::from_row).collect()
 }
 
 /// Runs a query that returns at most one row, and converts the row; `None` without a row.

@@ -5,11 +5,11 @@ use market::text_enum;
 use secrecy::SecretString;
 use serde::Serialize;
 use serde_json::json;
-use store::{FromRow, sql_row};
+use store::{FromRow, find_rows, sql_row};
 use tokio_postgres::{Client, Error, Row};
 use unicode_normalization::UnicodeNormalization;
 
-use super::audit::{AccountActor, AccountError, LockedAccount, Result, find_row, find_rows};
+use super::audit::{AccountActor, AccountError, LockedAccount, Result, find_row};
 use super::names::{is_same_name, parse_name};
 use crate::auth::{AccountId, GeneratedKey, KeyId};
 
@@ -230,8 +230,8 @@ async fn insert_key(account: &LockedAccount<'_>, new: &NewKey<'_>) -> Result<Cre
 /// Finds the active key with the id `key`, or else with the name `key`. Fails if several active keys have this name.
 async fn find_active_key(account: &LockedAccount<'_>, key: &str) -> Result<ActiveKey> {
     let normalized: String = key.nfc().collect();
-    let rows = account.transaction.query(FIND, &[&account.id, &key, &normalized]).await?;
-    let mut found = rows.iter().map(ActiveKey::from_row).collect::<Result<Vec<_>, _>>()?;
+    let mut found: Vec<ActiveKey> =
+        find_rows(&account.transaction, FIND, &[&account.id, &key, &normalized]).await?;
     let is_id = found.first().is_some_and(|first| first.id.to_string() == key);
     match found.len() {
         0 => Err(refused(format!("the account has no active key {key}"))),

@@ -2,10 +2,10 @@
 
 use chrono::{DateTime, Utc};
 use serde_json::json;
-use store::sql_row;
+use store::{find_rows, sql_row};
 use tokio_postgres::Client;
 
-use super::audit::{AccountActor, AccountError, Result, find_row, find_rows};
+use super::audit::{AccountActor, AccountError, Result, find_row};
 use super::names::parse_name;
 use crate::auth::AccountId;
 use crate::parameters::parse_holdings;

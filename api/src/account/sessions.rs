@@ -10,10 +10,10 @@ use secrecy::SecretString;
 use serde::Serialize;
 use serde_json::json;
 use sha2::{Digest, Sha256};
-use store::sql_row;
+use store::{find_rows, sql_row};
 use tokio_postgres::Client;
 
-use super::audit::{AccountActor, AccountError, LockedAccount, Result, find_row, find_rows};
+use super::audit::{AccountActor, AccountError, LockedAccount, Result, find_row};
 use crate::auth::client_address::ClientNetwork;
 use crate::auth::{AccountId, SessionId};
 

@@ -3,10 +3,10 @@
 use chrono::{DateTime, NaiveDate, Utc};
 use market::text_enum;
 use serde::Serialize;
-use store::sql_row;
+use store::{find_rows, sql_row};
 use tokio_postgres::Client;
 
-use super::audit::{AccountError, Result, find_row, find_rows};
+use super::audit::{AccountError, Result, find_row};
 use crate::auth::{AccountId, Tier};
 
 const USAGE: &str = include_str!("../../queries/accounts/usage.sql");

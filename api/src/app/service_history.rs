@@ -13,13 +13,12 @@ use market::text_enum;
 use rust_decimal::Decimal;
 use serde::Serialize;
 use store::db::{add_session_options, error_chain};
-use store::{FromRow, sql_row, tls};
+use store::{FromRow, find_rows, sql_row, tls};
 use telemetry::listener::DURATION_BUCKETS;
 use tokio_postgres::{Client, Config, Row};
 use utoipa::ToSchema;
 
 use super::traffic_recorder::{DAYS, TrafficRecorder, first_day, start_of};
-use crate::account::audit::find_rows;
 use crate::concurrency::BackgroundTasks;
 use crate::concurrency::refreshed::RefreshedValue;
 use crate::metrics::TrafficCounter;
@@ -248,7 +247,8 @@ impl HistoryReader {
 }
 
 async fn read_history(pool: &Pool) -> Result<ServiceHistory, PoolError> {
-    let client = &pool.get().await?;
+    let client = pool.get().await?;
+    let client: &Client = &client;
     let as_of = Utc::now();
     let since = first_day(as_of.date_naive());
     let first_hour = start_of(as_of, TimeDelta::hours(1)) - TimeDelta::hours(i64::from(HOURS) - 1);

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use chrono::{Datelike, Months, NaiveDate};
 use market::text_enum;
 use parking_lot::Mutex;
-use store::{FromRow, id_type, sql_row};
+use store::{find_rows, id_type, sql_row};
 use tokio_postgres::{Client, Error};
 
 pub(crate) use credential::{GeneratedKey, redact_secrets};
@@ -92,8 +92,7 @@ impl SharedTiers {
 
     /// Reads the tier table from the database.
     pub(crate) async fn reload(&self, client: &Client) -> Result<(), Error> {
-        let rows = client.query(TIERS, &[]).await?;
-        let limits = rows.iter().map(TierLimits::from_row).collect::<Result<_, _>>()?;
+        let limits = find_rows(client, TIERS, &[]).await?;
         *self.0.lock() = Arc::new(TierTable(limits));
         Ok(())
     }

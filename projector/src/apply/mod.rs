@@ -11,7 +11,7 @@ pub(crate) mod touched_rows;
 use event_log::sequence::Sequence;
 use store::copy::copy_into;
 use store::db::DbError;
-use store::{FromRow, copy_row, sql_row};
+use store::{copy_row, find_rows, sql_row};
 use tokio_postgres::Transaction;
 
 copy_row! {
@@ -107,8 +107,7 @@ pub async fn list_dead_letters(
     client: &tokio_postgres::Client,
     sequence: Option<Sequence>,
 ) -> Result<Vec<DeadLetterEntry>, DbError> {
-    let rows = client.query(LIST, &[&sequence]).await?;
-    Ok(rows.iter().map(DeadLetterEntry::from_row).collect::<Result<_, _>>()?)
+    Ok(find_rows(client, LIST, &[&sequence]).await?)
 }
 
 /// Discards the undecided dead letters of this sequence and item. Returns `false` if there are none.

@@ -17,13 +17,11 @@ use clap::Args;
 pub(crate) use column::{ColumnType, ParquetColumn, ParquetWriter};
 use market::row::JsonColumn;
 use serde::Serialize;
-use store::FromRow;
 use store::analysts::analyst_schema;
 use store::db::{self, error_chain, generation_schema};
+use store::find_rows;
 use store::ids::{GenerationId, JournalPosition};
-use store::published_files::{
-    FileStore, LatestVersion, PublishedSource, PublishedVersion, UnpublishedSecurities,
-};
+use store::published_files::{FileStore, LatestVersion, PublishedVersion, UnpublishedSecurities};
 use store::versions::VersionName;
 use telemetry::command_line::parse_duration;
 use telemetry::report::Report;
@@ -238,8 +236,7 @@ async fn publish_tables(
     version: &mut PublishedVersion,
 ) -> anyhow::Result<(u64, u64)> {
     let generation = generation_schema(version.generation);
-    let rows = client.query(SOURCES, &[]).await?;
-    version.sources = rows.iter().map(PublishedSource::from_row).collect::<Result<_, _>>()?;
+    version.sources = find_rows(client, SOURCES, &[]).await?;
     let left_out = load_left_out(client, version).await?;
     let shards = tables::load_shards(client, &left_out).await?;
     let prices = tables::load_price_shards(client, shards.len(), &left_out).await?;

@@ -19,7 +19,7 @@ use market::metrics::DerivationContext;
 use market::row::{JsonColumn, Listing};
 use market::symbol::Symbol;
 use rayon::prelude::*;
-use store::FromRow;
+use store::find_rows;
 use store::history::load_histories;
 use store::past_facts::FactHistory;
 use store::rows::LISTINGS;
@@ -121,8 +121,7 @@ pub(crate) async fn find_symbol(
         return Ok(Some(Symbol::from_stored(row.try_get(0)?)));
     }
     let places = vec![0i32; address.keys().len()];
-    let rows = client.query(LISTINGS, &[&places, &address.keys()]).await?;
-    let listings = rows.iter().map(Listing::from_row).collect::<Result<Vec<_>, _>>()?;
+    let listings: Vec<Listing> = find_rows(client, LISTINGS, &[&places, &address.keys()]).await?;
     if !listings.is_empty() {
         let names: Vec<String> = listings.iter().map(Listing::to_string).collect();
         bail!("cannot choose a listing of {address}: it has {}; use one of these symbols", names.join(", "));

@@ -6,7 +6,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{ArgAction, Args};
 use market::event::parse_source_name;
 use serde::Serialize;
-use store::{FromRow, sql_row};
+use store::{find_rows, sql_row};
 use tokio_postgres::Client;
 
 const LIST: &str = include_str!("../../queries/sources/list.sql");
@@ -53,8 +53,7 @@ sql_row! {
 }
 
 pub(crate) async fn list_sources(client: &Client) -> anyhow::Result<Vec<ListedSource>> {
-    let rows = client.query(LIST, &[]).await?;
-    Ok(rows.iter().map(ListedSource::from_row).collect::<Result<_, _>>()?)
+    Ok(find_rows(client, LIST, &[]).await?)
 }
 
 /// Appends a licence. The API follows it from its next response on.

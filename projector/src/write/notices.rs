@@ -15,10 +15,9 @@ use market::row::{
     DividendRow, DividendState, JsonColumn, Notice, NoticeCause, NoticeEvent, NoticeKind, NoticeRow, SplitRow,
 };
 use serde_json::value::RawValue;
-use store::FromRow;
 use store::copy::copy_into;
+use store::{FromRow, find_rows};
 use tokio_postgres::Transaction;
-use tokio_postgres::types::ToSql;
 
 use crate::error::DeriveError;
 use crate::write::changed_records::ChangedRecords;
@@ -127,9 +126,7 @@ async fn load<T: FromRow>(
     if symbols.is_empty() {
         return Ok(Vec::new());
     }
-    let parameters: [&(dyn ToSql + Sync); 2] = [&symbols, &first];
-    let rows = transaction.query(statement, &parameters).await?;
-    Ok(rows.iter().map(T::from_row).collect::<Result<_, _>>()?)
+    Ok(find_rows(transaction, statement, &[&symbols, &first]).await?)
 }
 
 /// Notices of the declared dividends that are higher or lower than the rate before.

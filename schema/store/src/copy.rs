@@ -10,7 +10,7 @@ use futures::{SinkExt, pin_mut};
 use market::row::{ColumnReader, TableRow};
 use postgres_types::{IsNull, ToSql, Type};
 use tokio_postgres::types::FromSql;
-use tokio_postgres::{Column, Error, Row, ToStatement, Transaction};
+use tokio_postgres::{Column, Error, GenericClient, Row, ToStatement, Transaction};
 
 use crate::error::DbError;
 
@@ -188,6 +188,15 @@ impl<T: TableRow> FromRow for T {
     fn from_row(row: &Row) -> Result<Self, Error> {
         T::from_columns(&NamedRow { row, expected: Cell::new(0) })
     }
+}
+
+/// Runs a query, and reads its rows.
+pub async fn find_rows<T: FromRow>(
+    client: &impl GenericClient,
+    statement: &str,
+    parameters: &[&(dyn ToSql + Sync)],
+) -> Result<Vec<T>, Error> {
+    client.query(statement, parameters).await?.iter().map(T::from_row).collect()
 }
 
 /// Declares a struct that is read from a row by the names of its fields.

@@ -19,4 +19,4 @@ pub mod tls;
 pub mod versions;
 pub mod view;
 
-pub use copy::FromRow;
+pub use copy::{FromRow, find_rows};

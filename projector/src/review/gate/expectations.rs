@@ -9,7 +9,7 @@ use market::event::{Kind, parse_source_name};
 use market::expectation::Expectation;
 use rust_decimal::Decimal;
 use serde::Serialize;
-use store::{FromRow, sql_row};
+use store::{FromRow, find_rows, sql_row};
 use telemetry::outln;
 use telemetry::report::print_json;
 use telemetry::table::{Column, ListArgs, Table};
@@ -117,8 +117,7 @@ pub(crate) async fn run_expect(client: &Client, command: ExpectCommand) -> anyho
 }
 
 async fn list_limits(client: &Client, output: &ListArgs) -> anyhow::Result<()> {
-    let rows = client.query(LIMITS, &[&None::<&str>]).await?;
-    let set = rows.iter().map(LimitRow::from_row).collect::<Result<Vec<_>, _>>()?;
+    let set: Vec<LimitRow> = find_rows(client, LIMITS, &[&None::<&str>]).await?;
     let default = |expectation: &Expectation| (*expectation, ExactDecimal(expectation.default_limit()));
     if output.json {
         let defaults: BTreeMap<_, _> = Expectation::ALL.iter().map(default).collect();
