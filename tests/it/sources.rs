@@ -126,7 +126,16 @@ async fn converted_figures_rest_on_the_source_of_the_rates() -> Result<()> {
     ];
     load(&app, "old", &old.map(|(name, text)| (name, text.to_owned()))).await?;
     app.feed("fx.csv", *rates).source("closed").apply().await?;
-    let (api, key) = (app.api_serve().await?, app.key("professional").await?);
+    let (api, key) = (app.api_serve_with(&PUBLIC).await?, app.key("professional").await?);
+    for (currency, sources) in [("", json!(["test"])), ("currency=GBP", json!(["closed", "test"]))] {
+        let dividends = api.get(&format!("/v1/stocks/KO/dividends?{currency}"), Some(&key)).await?.json()?;
+        assert_eq!(dividends["meta"]["sources"], sources, "{currency}");
+    }
+    let mut reader = Person::at(&api)?;
+    let converted = ["/s/KO?currency=GBP", "/s/KO/dividends.csv?currency=GBP", "/calendar?currency=GBP"];
+    for path in converted {
+        assert_eq!(reader.get(path).await?.status, 200, "{path}");
+    }
     state_licence(&app, "closed", "no").await?;
     harness::eventually(LATER, async || {
         let quotes = api.get("/v1/bulk/quotes?symbols=USDF,KO,OLD", Some(&key)).await?.json()?;
@@ -134,7 +143,15 @@ async fn converted_figures_rest_on_the_source_of_the_rates() -> Result<()> {
         ensure!(quotes["meta"]["left_out"] == left_out && column(&quotes, "symbol") == ["KO"], "{quotes}");
         Ok(())
     })
-    .await
+    .await?;
+    for path in converted {
+        let page = reader.get(path).await?;
+        let text = "The exchange rates of closed are left out, because their licence forbids redistribution";
+        assert!(page.status == 403 && page.has(text), "{path}: {} {}", page.status, page.text);
+    }
+    assert_eq!(reader.get("/s/KO").await?.status, 200);
+    assert_eq!(reader.get("/s/KO/dividends.csv").await?.status, 200);
+    Ok(())
 }
 
 #[tokio::test]

@@ -88,8 +88,8 @@ pub(crate) struct ListMeta {
     /// without a history.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) depth: Option<Depth>,
-    /// Sources of the rows, whose licences `/v1/sources` has. Omitted for lists of several securities, and if the rows
-    /// do not name their sources.
+    /// Sources of the rows and of the exchange rates to `currency`. `/v1/sources` has their licences. Omitted for lists
+    /// of several securities, and if the rows do not name their sources.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) sources: Option<BTreeSet<String>>,
 }

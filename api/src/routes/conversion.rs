@@ -179,6 +179,11 @@ impl Conversion {
         })
     }
 
+    /// Names of the sources of the rates.
+    pub(crate) fn sources(&self) -> impl Iterator<Item = String> {
+        self.rates.sources().map(str::to_owned)
+    }
+
     /// Warning about the rows without a converted amount.
     pub(crate) fn warning<'a>(
         &self,

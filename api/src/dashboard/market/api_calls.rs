@@ -64,6 +64,11 @@ pub(crate) enum MarketError {
     /// The security rests on a source that must not be redistributed. The value is its symbol.
     #[error("the data of {0} is left out: the licence of a source forbids its redistribution")]
     LeftOut(String),
+    /// The page would be computed with exchange rates that must not be redistributed. The value names their sources.
+    #[error(
+        "the exchange rates of {0} are left out, because their licence forbids redistribution: choose no currency"
+    )]
+    RatesLeftOut(String),
     /// A file may contain securities that pages leave out.
     #[error("files need an API key, because the licence of a source forbids redistribution")]
     NeedsKey,
@@ -314,6 +319,11 @@ impl ApiCalls {
     }
 
     async fn send(&self, mut request: Request<Body>) -> MarketResult<Response> {
+        let rate_sources = self.restricted.rate_sources();
+        let query = request.uri().query().unwrap_or_default();
+        if !rate_sources.is_empty() && query.split('&').any(|parameter| parameter.starts_with("currency=")) {
+            return Err(MarketError::RatesLeftOut(rate_sources.join(", ")));
+        }
         match &self.caller {
             Caller::Page(tier) => {
                 request.extensions_mut().insert(InternalRequest(*tier));

@@ -287,7 +287,7 @@ impl MarketReader {
                 let content = html! { (sentence) (render_listings(rows_of(&listings))) };
                 (StatusCode::MULTIPLE_CHOICES, "Several listings", content)
             }
-            MarketError::LeftOut(_) | MarketError::NeedsKey => {
+            MarketError::LeftOut(_) | MarketError::RatesLeftOut(_) | MarketError::NeedsKey => {
                 let content = html! { p { (text) " " a href="/quality#sources" { "Sources and licences" } } };
                 (StatusCode::FORBIDDEN, "Left out", content)
             }

@@ -157,9 +157,14 @@ impl<T> VersionedCache<T> {
 
 const LEFT_OUT: &str = include_str!("../../../queries/sources/left_out.sql");
 
-/// Securities to leave out, by each of their symbols, with the sources that must not be redistributed.
+/// Data that must not be redistributed.
 #[derive(Debug, Default)]
-pub(crate) struct RestrictedSecurities(BTreeMap<String, Vec<String>>);
+pub(crate) struct RestrictedSecurities {
+    /// Securities to leave out, by each of their symbols, with the sources that must not be redistributed.
+    securities: BTreeMap<String, Vec<String>>,
+    /// Sources of exchange rates that must not be redistributed.
+    rate_sources: Vec<String>,
+}
 
 /// Securities that a response leaves out.
 #[derive(Debug, Clone, Serialize, ToSchema)]
@@ -172,30 +177,40 @@ pub(crate) struct LeftOut {
 
 impl RestrictedSecurities {
     pub(super) async fn load(generation: &ServedGeneration) -> Result<Self, QueryError> {
-        let mut securities = BTreeMap::new();
+        let mut restricted = Self::default();
         for row in lookup::run_query(generation, LEFT_OUT, &[]).await? {
-            securities.insert(row.try_get("symbol")?, row.try_get("sources")?);
+            let sources = row.try_get("sources")?;
+            match row.try_get("symbol")? {
+                Some(symbol) => drop(restricted.securities.insert(symbol, sources)),
+                None => restricted.rate_sources = sources,
+            }
         }
-        Ok(Self(securities))
+        Ok(restricted)
     }
 
+    /// True if no security must be left out.
     pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.securities.is_empty()
     }
 
     pub(crate) fn contains(&self, symbol: &str) -> bool {
-        self.0.contains_key(symbol)
+        self.securities.contains_key(symbol)
+    }
+
+    /// Sources of exchange rates that must not be redistributed.
+    pub(crate) fn rate_sources(&self) -> &[String] {
+        &self.rate_sources
     }
 
     /// True if a security rests on this source, which must not be redistributed.
     pub(crate) fn has_source(&self, source: &str) -> bool {
-        self.0.values().flatten().any(|name| name == source)
+        self.securities.values().flatten().any(|name| name == source)
     }
 
     /// Description of the securities that a response leaves out; `None` without any.
     pub(crate) fn describe(&self, symbols: BTreeSet<String>) -> Option<LeftOut> {
         let sources: BTreeSet<&String> =
-            symbols.iter().filter_map(|symbol| self.0.get(symbol)).flatten().collect();
+            symbols.iter().filter_map(|symbol| self.securities.get(symbol)).flatten().collect();
         let sources = sources.into_iter().cloned().collect();
         (!symbols.is_empty()).then(|| LeftOut { sources, symbols: symbols.into_iter().collect() })
     }

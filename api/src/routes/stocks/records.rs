@@ -195,6 +195,9 @@ pub(crate) async fn render_dividend_page(
     let rows: Vec<ConvertibleDividend> =
         rows.into_iter().map(|dividend| ConvertibleDividend::of(dividend, &conversion)).collect();
     meta.warnings.extend(conversion.warning(rows.iter().map(|row| &row.converted)));
+    if let Some(sources) = &mut meta.sources {
+        sources.extend(conversion.sources());
+    }
     render_page(output, &rows, &meta, version)
 }
 
