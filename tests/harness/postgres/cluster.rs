@@ -133,6 +133,8 @@ impl Cluster {
             format!("port={}", self.port),
             "unix_socket_directories=".to_owned(),
             "max_connections=300".to_owned(),
+            // The shared memory of a killed server is in its folder, which is removed.
+            "dynamic_shared_memory_type=mmap".to_owned(),
             "log_timezone=UTC".to_owned(),
             "timezone=UTC".to_owned(),
         ];
