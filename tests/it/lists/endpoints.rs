@@ -106,10 +106,12 @@ fn screener(path: &str, condition: &str, defaults: &[(&'static str, &str)], most
     List { keys: SCREENER_KEYS, order: &[("dividend_yield", true)], defaults, most, ..all }
 }
 
-fn calendar(path: &str, day: &str, event: &str, last: &str) -> List {
+/// `rates` has pairs of a currency and its units for a US dollar, as SQL values.
+fn calendar(path: &str, rates: &str, day: &str, event: &str, last: &str) -> List {
     let sql = format!(
         "select d.*, s.name, s.exchange, s.sector, s.price, s.currency as price_currency, s.dividend_yield, s.market_cap, d.{day} as event_date,
-           '{event}' as event_type, d.{day} - date '{TODAY}' as days_until
+           '{event}' as event_type, d.{day} - date '{TODAY}' as days_until,
+           (select r.units from (values {rates}) r (currency, units) where r.currency = d.currency) as units_for_a_dollar
          from read_g1.dividends d join read_g1.stocks s on s.symbol = d.symbol
          where s.is_active and d.{day} is not null and d.status <> 'cancelled'"
     );
@@ -136,13 +138,13 @@ fn split_calendar() -> List {
         sql,
         filters: SPLIT_CALENDAR,
         defaults: defaults.map(|(name, value)| (name, value.to_owned())).to_vec(),
-        ..calendar("/v1/splits/calendar", "ex_date", "", "")
+        ..calendar("/v1/splits/calendar", "", "ex_date", "", "")
     }
 }
 
 /// Returns the models of all list endpoints. Paths with a symbol, for example `/v1/stocks/{symbol}/splits`, are
 /// included for the first few of `symbols` or `funds`.
-pub(super) fn lists(symbols: &[String], funds: &[String]) -> Vec<List> {
+pub(super) fn lists(symbols: &[String], funds: &[String], rates: &str) -> Vec<List> {
     let live = || vec![("status", "declared,paid".to_owned())];
     let mut all = vec![
         List {
@@ -165,9 +167,9 @@ pub(super) fn lists(symbols: &[String], funds: &[String]) -> Vec<List> {
             1_000,
         ),
         screener("/v1/screener/dividend-kings", "and is_dividend_king", &[("min_streak", "50")], 500),
-        calendar("/v1/dividends/calendar", "payment_date", "payment", "2024-07-17"),
-        calendar("/v1/dividends/payment-dates", "payment_date", "payment", "2024-07-17"),
-        calendar("/v1/dividends/ex-dates", "ex_date", "ex_dividend", "2024-06-24"),
+        calendar("/v1/dividends/calendar", rates, "payment_date", "payment", "2024-07-17"),
+        calendar("/v1/dividends/payment-dates", rates, "payment_date", "payment", "2024-07-17"),
+        calendar("/v1/dividends/ex-dates", rates, "ex_date", "ex_dividend", "2024-06-24"),
         split_calendar(),
         List {
             always: vec![("symbols", symbols.join(","))],

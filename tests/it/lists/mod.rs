@@ -12,6 +12,7 @@ use proptest::sample::Index;
 use proptest::test_runner::{Config, TestCaseError, TestRunner};
 use reqwest::Url;
 use rust_decimal::Decimal;
+use serde_json::Value;
 
 use crate::generated::Generated;
 use model::{Ask, List, Rule};
@@ -175,6 +176,18 @@ async fn symbols(world: &Generated, sql: &str) -> Result<Vec<String>> {
     Ok(rows.iter().map(|row| row.get(0)).collect())
 }
 
+/// Currencies of the dividends, each with its newest units for a US dollar, as SQL values.
+async fn rates(world: &Generated) -> Result<String> {
+    let mut rates = vec!["('USD', 1)".to_owned()];
+    let others = "select distinct currency from read_g1.dividends where currency <> 'USD'";
+    for currency in symbols(world, others).await? {
+        let path = format!("/v1/fx?base=USD&quote={currency}&limit=1&decimals=string");
+        let newest: Value = serde_json::from_slice(&world.body(&path).await?)?;
+        rates.push(format!("('{currency}', {})", newest["data"][0]["rate"].as_str().context(path)?));
+    }
+    Ok(rates.join(", "))
+}
+
 /// Each random request must return the rows of the model in the order of the model. Rows with equal sort keys must have
 /// a defined order too.
 #[tokio::test(flavor = "multi_thread")]
@@ -182,7 +195,8 @@ async fn every_list_is_what_brute_force_says() -> Result<()> {
     let world = Generated::start().await?;
     let payers = "select symbol from read_g1.dividends group by symbol order by count(distinct type) desc, symbol limit 12";
     let funds = "select distinct etf_symbol from read_g1.holdings order by 1 limit 3";
-    let lists = endpoints::lists(&symbols(&world, payers).await?, &symbols(&world, funds).await?);
+    let (payers, funds) = (symbols(&world, payers).await?, symbols(&world, funds).await?);
+    let lists = endpoints::lists(&payers, &funds, &rates(&world).await?);
     for list in &lists {
         let rows = table::table(&world.app, &list.sql).await?;
         let config = Config { cases: 24, failure_persistence: None, ..Config::default() };

@@ -13,7 +13,7 @@ pub(super) enum Rule {
     Is,
     AtLeast,
     AtMost,
-    /// Like `AtLeast`, but distributions of shares never match, because they pay no cash.
+    /// Like `AtLeast` for an amount in US dollars. Distributions of shares never match, because they pay no cash.
     CashAtLeast,
     /// The value in the column equals one of the parameter's comma-separated values.
     Among,
@@ -73,7 +73,9 @@ impl Rule {
             Rule::AtMost => matches!(cell, Cell::Number(held) if *held <= number()),
             Rule::CashAtLeast => {
                 let is_cash = !["stock", "spin_off"].contains(&row["type"].written().as_str());
-                is_cash && matches!(cell, Cell::Number(held) if *held >= number())
+                let least = |units: &Decimal| number() * units;
+                is_cash
+                    && matches!((cell, &row["units_for_a_dollar"]), (Cell::Number(held), Cell::Number(units)) if *held >= least(units))
             }
             Rule::Among => named(),
             Rule::NoneOf => !named(),
