@@ -2709,8 +2709,8 @@ export interface components {
             /** @description Cursor of the next page; null on the last page. */
             next_cursor?: string | null;
             /**
-             * @description Sources of the rows, whose licences `/v1/sources` has. Omitted for lists of several securities, and if the rows
-             *     do not name their sources.
+             * @description Sources of the rows and of the exchange rates to `currency`. `/v1/sources` has their licences. Omitted for lists
+             *     of several securities, and if the rows do not name their sources.
              */
             sources?: string[] | null;
             /**

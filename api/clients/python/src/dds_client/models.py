@@ -300,8 +300,8 @@ class CompareMeta(Struct, frozen=True, kw_only=True):
     next_cursor: str | None = None
     """Cursor of the next page; null on the last page."""
     sources: list[str] | None = field(default_factory=list)
-    """Sources of the rows, whose licences `/v1/sources` has. Omitted for lists of several securities,
-    and if the rows do not name their sources."""
+    """Sources of the rows and of the exchange rates to `currency`. `/v1/sources` has their licences.
+    Omitted for lists of several securities, and if the rows do not name their sources."""
     sync_from: str | None = None
     """Value for the parameter `updated_since`. A later request with this value returns the changes
     since this response. All pages of a list have the same value. Omitted if the endpoint does not
@@ -1228,8 +1228,8 @@ class GrowthMeta(Struct, frozen=True, kw_only=True):
     next_cursor: str | None = None
     """Cursor of the next page; null on the last page."""
     sources: list[str] | None = field(default_factory=list)
-    """Sources of the rows, whose licences `/v1/sources` has. Omitted for lists of several securities,
-    and if the rows do not name their sources."""
+    """Sources of the rows and of the exchange rates to `currency`. `/v1/sources` has their licences.
+    Omitted for lists of several securities, and if the rows do not name their sources."""
     sync_from: str | None = None
     """Value for the parameter `updated_since`. A later request with this value returns the changes
     since this response. All pages of a list have the same value. Omitted if the endpoint does not
@@ -1397,8 +1397,8 @@ class HoldingsMeta(Struct, frozen=True, kw_only=True):
     next_cursor: str | None = None
     """Cursor of the next page; null on the last page."""
     sources: list[str] | None = field(default_factory=list)
-    """Sources of the rows, whose licences `/v1/sources` has. Omitted for lists of several securities,
-    and if the rows do not name their sources."""
+    """Sources of the rows and of the exchange rates to `currency`. `/v1/sources` has their licences.
+    Omitted for lists of several securities, and if the rows do not name their sources."""
     sync_from: str | None = None
     """Value for the parameter `updated_since`. A later request with this value returns the changes
     since this response. All pages of a list have the same value. Omitted if the endpoint does not
@@ -1694,8 +1694,8 @@ class ListMeta(Struct, frozen=True, kw_only=True):
     next_cursor: str | None = None
     """Cursor of the next page; null on the last page."""
     sources: list[str] | None = field(default_factory=list)
-    """Sources of the rows, whose licences `/v1/sources` has. Omitted for lists of several securities,
-    and if the rows do not name their sources."""
+    """Sources of the rows and of the exchange rates to `currency`. `/v1/sources` has their licences.
+    Omitted for lists of several securities, and if the rows do not name their sources."""
     sync_from: str | None = None
     """Value for the parameter `updated_since`. A later request with this value returns the changes
     since this response. All pages of a list have the same value. Omitted if the endpoint does not
@@ -1904,8 +1904,8 @@ class MarketPricesMeta(Struct, frozen=True, kw_only=True):
     next_cursor: str | None = None
     """Cursor of the next page; null on the last page."""
     sources: list[str] | None = field(default_factory=list)
-    """Sources of the rows, whose licences `/v1/sources` has. Omitted for lists of several securities,
-    and if the rows do not name their sources."""
+    """Sources of the rows and of the exchange rates to `currency`. `/v1/sources` has their licences.
+    Omitted for lists of several securities, and if the rows do not name their sources."""
     sync_from: str | None = None
     """Value for the parameter `updated_since`. A later request with this value returns the changes
     since this response. All pages of a list have the same value. Omitted if the endpoint does not
@@ -2769,8 +2769,8 @@ class PricesMeta(Struct, frozen=True, kw_only=True):
     next_cursor: str | None = None
     """Cursor of the next page; null on the last page."""
     sources: list[str] | None = field(default_factory=list)
-    """Sources of the rows, whose licences `/v1/sources` has. Omitted for lists of several securities,
-    and if the rows do not name their sources."""
+    """Sources of the rows and of the exchange rates to `currency`. `/v1/sources` has their licences.
+    Omitted for lists of several securities, and if the rows do not name their sources."""
     sync_from: str | None = None
     """Value for the parameter `updated_since`. A later request with this value returns the changes
     since this response. All pages of a list have the same value. Omitted if the endpoint does not
@@ -3203,8 +3203,8 @@ class ReceivedMeta(Struct, frozen=True, kw_only=True):
     next_cursor: str | None = None
     """Cursor of the next page; null on the last page."""
     sources: list[str] | None = field(default_factory=list)
-    """Sources of the rows, whose licences `/v1/sources` has. Omitted for lists of several securities,
-    and if the rows do not name their sources."""
+    """Sources of the rows and of the exchange rates to `currency`. `/v1/sources` has their licences.
+    Omitted for lists of several securities, and if the rows do not name their sources."""
     sync_from: str | None = None
     """Value for the parameter `updated_since`. A later request with this value returns the changes
     since this response. All pages of a list have the same value. Omitted if the endpoint does not
@@ -3498,8 +3498,8 @@ class ScreenerMeta(Struct, frozen=True, kw_only=True):
     next_cursor: str | None = None
     """Cursor of the next page; null on the last page."""
     sources: list[str] | None = field(default_factory=list)
-    """Sources of the rows, whose licences `/v1/sources` has. Omitted for lists of several securities,
-    and if the rows do not name their sources."""
+    """Sources of the rows and of the exchange rates to `currency`. `/v1/sources` has their licences.
+    Omitted for lists of several securities, and if the rows do not name their sources."""
     sync_from: str | None = None
     """Value for the parameter `updated_since`. A later request with this value returns the changes
     since this response. All pages of a list have the same value. Omitted if the endpoint does not
