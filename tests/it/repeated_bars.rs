@@ -2,16 +2,18 @@
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
+use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use chrono::{Datelike, NaiveDate, Weekday};
-use harness::TestApp;
+use harness::{TestApp, eventually};
 
 use crate::undo::{equal_tables, load, tables, undo};
 
 const SYMBOLS: usize = 200;
 const SESSIONS: usize = 50;
 const PER_FILE: usize = 5;
+const VACUUMED_WITHIN: Duration = Duration::from_secs(60);
 
 fn weekdays(count: usize) -> Vec<NaiveDate> {
     let days = NaiveDate::from_ymd_opt(2024, 1, 2).unwrap_or_default().iter_days();
@@ -43,11 +45,16 @@ async fn a_repeated_bar_takes_eight_bytes() -> Result<()> {
         runs.push(load(&app, &format!("a{last}"), &file(SYMBOLS, &sessions, last)).await?);
         app.catch_up().await?;
     }
-    app.sql("vacuum full facts.superseded_bars", &[]).await?;
-    let bytes: i64 = app.sql_value("select pg_total_relation_size('facts.superseded_bars')").await?;
     let loaded: usize = (1..=SESSIONS).map(|count| count.min(PER_FILE)).sum();
     let repeated = (loaded - SESSIONS) * SYMBOLS;
-    assert!(bytes <= 8 * i64::try_from(repeated)?, "{bytes} bytes for {repeated} repeated bars");
+    // Vacuum keeps the deleted rows that an older snapshot of the database sees, for example of an autovacuum worker.
+    eventually(VACUUMED_WITHIN, async || {
+        app.sql("vacuum full facts.superseded_bars", &[]).await?;
+        let bytes: i64 = app.sql_value("select pg_total_relation_size('facts.superseded_bars')").await?;
+        ensure!(bytes <= 8 * i64::try_from(repeated)?, "{bytes} bytes for {repeated} repeated bars");
+        Ok(())
+    })
+    .await?;
 
     let undone = BTreeSet::from([20, 21, 30, SESSIONS - 1]);
     for number in &undone {
