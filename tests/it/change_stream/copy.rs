@@ -81,10 +81,12 @@ impl StreamCopy {
     }
 
     /// Fails if the copy differs from full downloads of its symbols. A copy of the whole market is compared for the
-    /// symbols in `market`.
+    /// symbols in `market` and for its own.
     pub(crate) async fn is_complete(&self, service: &Service, market: &BTreeSet<String>) -> Result<()> {
-        let symbols: BTreeSet<String> =
-            if self.symbols.is_empty() { market.clone() } else { self.symbols.iter().cloned().collect() };
+        let symbols: BTreeSet<String> = match self.symbols.is_empty() {
+            true => market.iter().cloned().chain(self.rows("statuses").into_keys()).collect(),
+            false => self.symbols.iter().cloned().collect(),
+        };
         let list: Vec<&str> = symbols.iter().map(String::as_str).collect();
         let list = list.join(",");
         let dividends = by_id(service, &format!("/v1/dividends/history?limit=1000&symbols={list}")).await?;
