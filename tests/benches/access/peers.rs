@@ -1,7 +1,6 @@
 //! Peers: simple servers for comparison, in Fastify on Node and FastAPI on Python. Like the naive design in Rust, they
 //! execute three statements per request. Each peer has two processes.
 
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
@@ -66,7 +65,7 @@ impl Starting {
     }
 
     pub(crate) async fn start(self, database: &str) -> Result<Peer> {
-        let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port().to_string();
+        let port = harness::free_port()?.to_string();
         let mut command = Command::new(&self.program);
         match self.program.is_absolute() {
             true => command.args(["server:app", "--workers", "2", "--log-level", "error", "--port", &port]),
