@@ -172,8 +172,10 @@ impl Live<'_> {
     /// Adds `count` days through the gate, and one that is held and released. `ungated` is the median of a day without a
     /// gate, in seconds.
     async fn gated_days(&mut self, count: u32, ungated: f64) -> Result<()> {
-        // Each day has the closes of the day before.
-        self.app.projector(&["expect", "set", "bench", "price", "repeated", "off"]).await?.success()?;
+        // Each day has the closes of the day before, and no day has a dividend.
+        for [kind, expectation] in [["price", "repeated"], ["dividend", "status"]] {
+            self.app.projector(&["expect", "set", "bench", kind, expectation, "off"]).await?.success()?;
+        }
         let mut seconds = Vec::new();
         for _ in 0..count {
             let (day, folder) = self.write_next_day("")?;
