@@ -127,9 +127,10 @@ async fn converted_figures_rest_on_the_source_of_the_rates() -> Result<()> {
     load(&app, "old", &old.map(|(name, text)| (name, text.to_owned()))).await?;
     app.feed("fx.csv", *rates).source("closed").apply().await?;
     let (api, key) = (app.api_serve_with(&PUBLIC).await?, app.key("professional").await?);
-    for (currency, sources) in [("", json!(["test"])), ("currency=GBP", json!(["closed", "test"]))] {
+    let [own, with_rates] = [json!(["test"]), json!(["closed", "test"])];
+    for (currency, sources) in [("", &own), ("currency=USD", &own), ("currency=GBP", &with_rates)] {
         let dividends = api.get(&format!("/v1/stocks/KO/dividends?{currency}"), Some(&key)).await?.json()?;
-        assert_eq!(dividends["meta"]["sources"], sources, "{currency}");
+        assert_eq!(&dividends["meta"]["sources"], sources, "{currency}");
     }
     let mut reader = Person::at(&api)?;
     let converted = ["/s/KO?currency=GBP", "/s/KO/dividends.csv?currency=GBP", "/calendar?currency=GBP"];

@@ -179,9 +179,12 @@ impl Conversion {
         })
     }
 
-    /// Names of the sources of the rates.
-    pub(crate) fn sources(&self) -> impl Iterator<Item = String> {
-        self.rates.sources().map(str::to_owned)
+    /// Names of the sources of the rates of some amounts, each given by its currency and the day of its rate.
+    pub(crate) fn sources(&self, amounts: &[(&str, NaiveDate)]) -> BTreeSet<String> {
+        let rates = amounts
+            .iter()
+            .filter_map(|(currency, day)| self.rates.rate(currency, &self.currency, *day, self.as_of));
+        rates.flat_map(|rate| rate.sources).map(str::to_owned).collect()
     }
 
     /// Warning about the rows without a converted amount.

@@ -192,12 +192,12 @@ pub(crate) async fn render_dividend_page(
     let Some(currency) = currency else { return render_page(output, &rows, &meta, version) };
     let amounts: Vec<_> = rows.iter().map(|row| payment_rate(&row.currency, row.ex_date)).collect();
     let conversion = Conversion::load(generation, &version, Some(currency), &amounts).await?;
+    if let Some(sources) = &mut meta.sources {
+        sources.extend(conversion.sources(&amounts));
+    }
     let rows: Vec<ConvertibleDividend> =
         rows.into_iter().map(|dividend| ConvertibleDividend::of(dividend, &conversion)).collect();
     meta.warnings.extend(conversion.warning(rows.iter().map(|row| &row.converted)));
-    if let Some(sources) = &mut meta.sources {
-        sources.extend(conversion.sources());
-    }
     render_page(output, &rows, &meta, version)
 }
 

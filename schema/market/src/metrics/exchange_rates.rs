@@ -147,11 +147,6 @@ impl ExchangeRates {
         DayRate { day: day_number(row.record.date), rate: row.record.rate, source }
     }
 
-    /// Names of the sources of the rates.
-    pub fn sources(&self) -> impl Iterator<Item = &str> {
-        self.sources.iter().map(CompactString::as_str)
-    }
-
     /// True if no rate is known.
     pub fn is_empty(&self) -> bool {
         self.pairs.is_empty()
