@@ -33,8 +33,8 @@ const INHERITED: [&str; 7] =
     ["PATH", "HOME", "TMPDIR", "LLVM_PROFILE_FILE", "RUST_BACKTRACE", "RUST_LOG", "LD_LIBRARY_PATH"];
 
 /// Instance of the service for one test. By default, the instance uses the same servers as other tests, and has one
-/// database for the market and another for the accounts. The databases and the stream of the instance are removed when
-/// this value is dropped.
+/// database, as the service by default. The databases and the stream of the instance are removed when this value is
+/// dropped.
 #[derive(Debug)]
 pub struct TestApp {
     servers: Arc<Servers>,
@@ -52,7 +52,7 @@ pub struct TestApp {
 pub struct TestAppBuilder {
     servers: Option<Arc<Servers>>,
     empty_database: bool,
-    one_database: bool,
+    separate_accounts: bool,
     accounts_servers: Option<Arc<Servers>>,
     postgres_delay: Option<Duration>,
     extra: Vec<(String, String)>,
@@ -65,16 +65,16 @@ impl TestAppBuilder {
         self
     }
 
-    /// Stores the accounts in the database of the market, which is the default of the service.
-    pub fn one_database(mut self) -> Self {
-        self.one_database = true;
+    /// Stores the accounts in a database of their own.
+    pub fn separate_accounts(mut self) -> Self {
+        self.separate_accounts = true;
         self
     }
 
     /// Stores the accounts on another Postgres server than the market.
     pub fn accounts_servers(mut self, servers: &Arc<Servers>) -> Self {
         self.accounts_servers = Some(Arc::clone(servers));
-        self
+        self.separate_accounts()
     }
 
     /// Leaves the databases empty, without the service's schema.
@@ -105,7 +105,8 @@ impl TestAppBuilder {
         };
         let suffix = folder::random_suffix();
         let database = format!("dds_test_{suffix}");
-        let accounts_database = if self.one_database { database.clone() } else { accounts_name(&database) };
+        let accounts_database =
+            if self.separate_accounts { accounts_name(&database) } else { database.clone() };
         let accounts_servers = self.accounts_servers.unwrap_or_else(|| Arc::clone(&servers));
         let databases = DatabasePair {
             market: Database { server: &servers.postgres, name: &database },

@@ -119,7 +119,9 @@ impl PostgresServer {
     pub async fn create_database(&self, name: &str, template: Option<&str>) -> Result<()> {
         let template = template.unwrap_or("template0");
         // The harness chooses the names, which contain no quotes. An identifier cannot be a parameter.
-        let statement = format!(r#"create database "{name}" template "{template}" encoding 'UTF8'"#);
+        // By default, Postgres copies through its log, which takes three times as long.
+        let statement =
+            format!(r#"create database "{name}" template "{template}" encoding 'UTF8' strategy file_copy"#);
         let client = connect(&self.url).await?;
         client.batch_execute(&statement).await.with_context(|| format!("creating database {name}"))
     }

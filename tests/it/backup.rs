@@ -58,12 +58,13 @@ async fn kept(world: &World) -> Result<String> {
 
 async fn empty_app() -> Result<TestApp> {
     let servers = Servers::private().await?;
-    TestApp::builder().servers(&servers).without_migration().env("SERVICE_DATE", TODAY).start().await
+    let app = TestApp::builder().servers(&servers).separate_accounts().without_migration();
+    app.env("SERVICE_DATE", TODAY).start().await
 }
 
 #[tokio::test]
 async fn after_both_servers_are_gone_every_answer_is_as_it_was() -> Result<()> {
-    let world = World::start().await?;
+    let world = World::start_in(TestApp::builder().separate_accounts(), &[]).await?;
     let app = &world.app;
     app.projector(&["policy", "set", "price", "test", "--rank", "9"]).await?.success()?;
     app.projector(&["expect", "set", "test", "price", "move", "12.5"]).await?.success()?;
@@ -118,7 +119,7 @@ async fn after_both_servers_are_gone_every_answer_is_as_it_was() -> Result<()> {
 
 #[tokio::test]
 async fn a_restore_names_the_table_that_differs_and_takes_no_damaged_file() -> Result<()> {
-    let world = World::start().await?;
+    let world = World::start_in(TestApp::builder().separate_accounts(), &[]).await?;
     let folder = kept(&world).await?;
     let manifest = std::path::Path::new(&folder).join("backup.json");
     let text = std::fs::read_to_string(&manifest)?;
@@ -209,7 +210,7 @@ const USERS_OF_THE_DATABASE: [(Program, &[&str]); 8] = [
 
 #[tokio::test]
 async fn a_newer_program_refuses_a_database_without_its_migrations() -> Result<()> {
-    let app = TestApp::builder().one_database().start().await?;
+    let app = TestApp::start().await?;
     let api = app.api_serve().await?;
     let ready = async || Ok::<_, anyhow::Error>(api.get("/readyz", None).await?);
     assert_eq!(ready().await?.status, 200);
@@ -241,7 +242,7 @@ async fn a_newer_program_refuses_a_database_without_its_migrations() -> Result<(
 
 #[tokio::test]
 async fn an_older_program_refuses_a_newer_database_with_a_sentence() -> Result<()> {
-    let app = TestApp::builder().one_database().start().await?;
+    let app = TestApp::start().await?;
     app.sql(
         "insert into refinery_schema_history (version, name, applied_on, checksum) values (9999, 'later', '', '0')",
         &[],

@@ -13,9 +13,10 @@ pub(crate) mod visitor;
 use anyhow::Result;
 use harness::{Api, TestApp};
 
-/// Starts an app with open sign-up and self-service billing, and an API process.
+/// Starts an app with open sign-up, self-service billing and a database of the accounts, and an API process.
 pub(crate) async fn open() -> Result<(TestApp, Api)> {
-    let app = TestApp::builder().env("SIGN_UP", "open").env("BILLING", "self_service").start().await?;
+    let app = TestApp::builder().separate_accounts().env("SIGN_UP", "open").env("BILLING", "self_service");
+    let app = app.start().await?;
     let api = app.api_serve().await?;
     Ok((app, api))
 }

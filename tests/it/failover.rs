@@ -51,7 +51,7 @@ pub(crate) async fn wait_for_replica(
 #[tokio::test]
 async fn a_hung_primary_is_left_for_the_promoted_host() -> Result<()> {
     let servers = Servers::private().await?;
-    let app = TestApp::builder().servers(&servers).one_database().start().await?;
+    let app = TestApp::builder().servers(&servers).start().await?;
     app.feed("prices-1.csv", "symbol,date,close\nAAA,2024-06-27,6\n").apply().await?;
     let key = app.key("professional").await?;
     let replica = servers.postgres.replica().await?;
@@ -134,7 +134,7 @@ fn connections_to(server: &PostgresServer) -> Result<usize> {
 #[tokio::test]
 async fn a_hung_standby_before_the_primary_is_tried_a_few_times() -> Result<()> {
     let servers = Servers::private().await?;
-    let app = TestApp::builder().servers(&servers).one_database().start().await?;
+    let app = TestApp::builder().servers(&servers).start().await?;
     app.feed("prices.csv", "symbol,date,close\nAAA,2024-06-27,6\n").apply().await?;
     let key = app.key("professional").await?;
     let standby = servers.postgres.replica().await?;

@@ -26,7 +26,7 @@ struct Cluster {
 
 impl Cluster {
     async fn start(instances: usize) -> Result<Cluster> {
-        let app = TestApp::start().await?;
+        let app = TestApp::builder().separate_accounts().start().await?;
         let mut apis = Vec::new();
         for _ in 0..instances {
             apis.push(app.api_serve().await?);

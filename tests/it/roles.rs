@@ -21,7 +21,7 @@ async fn refused_in(app: &TestApp, database: &str, role: &str, statement: &str) 
 
 #[tokio::test]
 async fn the_api_cannot_write_facts_or_read_tables() -> Result<()> {
-    let app = TestApp::start().await?;
+    let app = TestApp::builder().separate_accounts().start().await?;
     for statement in [
         "insert into facts.runs values ('r', 'started', 1, '{}')",
         "delete from facts.records",
@@ -76,7 +76,7 @@ async fn the_api_cannot_write_facts_or_read_tables() -> Result<()> {
 
 #[tokio::test]
 async fn the_projector_cannot_touch_accounts() -> Result<()> {
-    let app = TestApp::start().await?;
+    let app = TestApp::builder().separate_accounts().start().await?;
     for statement in [
         "select * from accounts.accounts",
         "select * from accounts.api_keys",
@@ -96,7 +96,7 @@ async fn the_projector_cannot_touch_accounts() -> Result<()> {
 
 #[tokio::test]
 async fn the_dashboard_sees_nothing_of_the_market() -> Result<()> {
-    let app = TestApp::start().await?;
+    let app = TestApp::builder().separate_accounts().start().await?;
     for statement in [
         "select * from read_g1.stocks",
         "select * from read_g1.quotes",
@@ -132,7 +132,7 @@ async fn the_dashboard_sees_nothing_of_the_market() -> Result<()> {
 
 #[tokio::test]
 async fn a_role_has_no_access_to_a_database_that_its_program_does_not_use() -> Result<()> {
-    let app = TestApp::start().await?;
+    let app = TestApp::builder().separate_accounts().start().await?;
     for role in ["dds_api", "dds_dashboard"] {
         refused_in(&app, app.database(), role, "select * from accounts.tiers").await?;
     }
@@ -149,7 +149,7 @@ async fn a_role_has_no_access_to_a_database_that_its_program_does_not_use() -> R
 /// A function that runs with its owner's rights must not use a temporary table of the caller.
 #[tokio::test]
 async fn what_runs_as_the_owner_looks_at_temporary_tables_last() -> Result<()> {
-    let app = TestApp::start().await?;
+    let app = TestApp::builder().separate_accounts().start().await?;
     let loose: i64 = app
         .sql_value(
             "select count(*) from pg_proc p join pg_namespace n on n.oid = p.pronamespace
@@ -179,7 +179,7 @@ async fn what_runs_as_the_owner_looks_at_temporary_tables_last() -> Result<()> {
 
 #[tokio::test]
 async fn nobody_rewrites_the_audit_log() -> Result<()> {
-    let app = TestApp::start().await?;
+    let app = TestApp::builder().separate_accounts().start().await?;
     app.create_account("kept@example.com", "free").await?;
     let entry = "insert into accounts.audit (account_id, action) select id, 'test' from accounts.accounts";
     let client = app.servers().postgres.connect(app.accounts_database()).await?;

@@ -18,7 +18,7 @@ fn role_url(app: &TestApp, role: &str, password: &str, tls: &str) -> Result<Stri
 #[tokio::test]
 async fn programs_reach_servers_that_demand_tls_and_check_their_certificates() -> Result<()> {
     let servers = Servers::private().await?;
-    let app = TestApp::builder().servers(&servers).one_database().start().await?;
+    let app = TestApp::builder().servers(&servers).start().await?;
     let Some(certificate) = Certificate::make(app.folder())? else { return Ok(()) };
     app.sql("alter role dds_api password 'api-1'", &[]).await?;
     app.sql("alter role dds_projector password 'projector-1'", &[]).await?;

@@ -117,7 +117,7 @@ async fn each_lost_database_stops_only_what_needs_it() -> Result<()> {
 
 #[tokio::test]
 async fn a_program_that_is_given_the_wrong_database_says_which() -> Result<()> {
-    let app = TestApp::start().await?;
+    let app = TestApp::builder().separate_accounts().start().await?;
     let market = app.endpoints().api_database_url.as_str();
     let [_, accounts] = app.endpoints().accounts_database_urls.as_ref().context("two databases")?;
     let of_dashboard = market.replace("dds_api@", "dds_dashboard@");
@@ -139,7 +139,7 @@ async fn a_program_that_is_given_the_wrong_database_says_which() -> Result<()> {
 
 #[tokio::test]
 async fn an_owner_is_refused_on_a_database_whose_accounts_are_elsewhere() -> Result<()> {
-    let app = TestApp::start().await?;
+    let app = TestApp::builder().separate_accounts().start().await?;
     app.feed("prices.csv", "symbol,date,close\nAAA,2024-06-27,6\n").apply().await?;
     let [accounts, _] = app.endpoints().accounts_database_urls.as_ref().context("two databases")?;
     let market = app.endpoints().database_url.as_str();
@@ -176,7 +176,7 @@ async fn has_access(app: &TestApp, database: &str) -> Result<bool> {
 
 #[tokio::test]
 async fn two_urls_of_one_database_are_one() -> Result<()> {
-    let app = TestApp::builder().one_database().start().await?;
+    let app = TestApp::start().await?;
     app.feed("prices.csv", "symbol,date,close\nAAA,2024-06-27,6\n").apply().await?;
     let separator = if app.endpoints().database_url.contains('?') { '&' } else { '?' };
     let other = format!("{}{separator}application_name=accounts", app.endpoints().database_url);
@@ -195,7 +195,7 @@ async fn existing_accounts_move_with_the_documented_commands() -> Result<()> {
         return Ok(());
     }
     let servers = Servers::private().await?;
-    let app = TestApp::builder().servers(&servers).one_database().env("SIGN_UP", "open").start().await?;
+    let app = TestApp::builder().servers(&servers).env("SIGN_UP", "open").start().await?;
     app.feed("prices.csv", "symbol,date,close\nAAA,2024-06-27,6\n").apply().await?;
     let api = app.api_serve().await?;
     let mut holder = Person::signed_up(&api, "holder@example.com").await?;

@@ -108,7 +108,7 @@ async fn a_store_that_hangs_is_a_store_that_is_gone() -> Result<()> {
 /// reply even when the API starts.
 #[tokio::test]
 async fn a_store_that_is_silent_from_the_start_keeps_no_call_waiting() -> Result<()> {
-    let app = TestApp::builder().one_database().start().await?;
+    let app = TestApp::start().await?;
     let key = app.key("professional").await?;
     let silent = TcpListener::bind("127.0.0.1:0").await?;
     let url = format!("postgres://dds_api@{}/nothing", silent.local_addr()?);
@@ -174,7 +174,7 @@ fn host_of(url: &str) -> &str {
 
 #[tokio::test]
 async fn a_distant_store_decides_every_call() -> Result<()> {
-    let app = TestApp::builder().one_database().start().await?;
+    let app = TestApp::start().await?;
     let url = app.endpoints().api_database_url.clone();
     let relay = delayed_address(host_of(&url).to_owned(), Duration::from_millis(100)).await?;
     let distant_url = url.replace(host_of(&url), &relay);
@@ -194,7 +194,7 @@ async fn a_distant_store_decides_every_call() -> Result<()> {
 /// of its host. The API renders on threads of low priority, so it must resolve host names on other threads.
 #[tokio::test]
 async fn a_named_store_is_found_while_every_renderer_works() -> Result<()> {
-    let app = TestApp::builder().one_database().start().await?;
+    let app = TestApp::start().await?;
     let url = app.endpoints().api_database_url.clone();
     let (host, port) = host_of(&url).rsplit_once(':').unwrap_or(("", "5432"));
     ensure!(host == "127.0.0.1", "the server is elsewhere: {host}");

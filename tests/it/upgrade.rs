@@ -35,7 +35,6 @@ fn key() -> Result<String> {
 /// otherwise, it has a new database.
 async fn with_log(database: bool) -> Result<TestApp> {
     let builder = TestApp::builder().env("SERVICE_DATE", TODAY);
-    let builder = builder.one_database();
     let app = if database { builder.without_migration() } else { builder }.start().await?;
     app.ingest(&["import", &fixture("market.log").display().to_string()]).await?.success()?;
     if database {

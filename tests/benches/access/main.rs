@@ -74,7 +74,7 @@ fn main() -> Result<()> {
 
 async fn run(arguments: Arguments) -> Result<()> {
     let servers = Servers::private().await?;
-    let mut builder = TestApp::builder().servers(&servers).one_database();
+    let mut builder = TestApp::builder().servers(&servers);
     if arguments.postgres_delay > 0 {
         builder = builder.postgres_delay(Duration::from_millis(arguments.postgres_delay));
     }
