@@ -163,8 +163,10 @@ impl Lacking {
     async fn arrange(self, app: &TestApp, disk: &SmallDisk) -> Result<()> {
         const SPARE: &str = "select exists (select from pg_ls_waldir() where name > pg_walfile_name(pg_current_wal_insert_lsn()))";
         const NEXT: &str = "select pg_logical_emit_message(false, 'room', 'x'), pg_switch_wal()";
-        // A checkpoint makes spare segments of old ones, so none follows when these are used up.
+        // A checkpoint makes spare segments of old ones, so none follows when these are used up. The current segment is
+        // then empty.
         app.sql("checkpoint", &[]).await?;
+        app.sql(NEXT, &[]).await?;
         while self == Lacking::Segment && app.sql_value::<bool>(SPARE).await? {
             app.sql(NEXT, &[]).await?;
         }
@@ -174,7 +176,6 @@ impl Lacking {
                 disk.fill_except(8 << 20)
             }
             Lacking::Pages => {
-                app.sql(NEXT, &[]).await?;
                 // This write creates the file of the new segment before the disk is full.
                 app.sql("select pg_logical_emit_message(true, 'room', 'x')", &[]).await?;
                 disk.fill_except(1 << 20)
