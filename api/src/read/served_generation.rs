@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::QueryError;
 use super::data_version::{ControlState, DataVersion};
-use super::past_securities::{self, BenchmarkCache, MAX_BENCHMARKS, PastSecurityCache, RecordBatches};
+use super::past_securities::{BenchmarkCache, MAX_BENCHMARKS, RecordBatches};
 use crate::concurrency::{BackgroundTasks, gather};
 use crate::metrics::PoolUse;
 use crate::parameters::served_rules::ServedRules;
@@ -33,7 +33,6 @@ pub(crate) struct ServedGeneration {
     served_rules: RwLock<Arc<ServedRules>>,
     control_state: Arc<RwLock<ControlState>>,
     pub(crate) past_benchmarks: Arc<BenchmarkCache>,
-    pub(crate) past_securities: Arc<PastSecurityCache>,
     pub(crate) record_batches: Arc<RecordBatches>,
     /// Cancelled when the database stops replying.
     unresponsive: CancellationToken,
@@ -60,7 +59,6 @@ impl ServedGeneration {
         let (version, unresponsive) = (Arc::new(RwLock::new(unknown)), CancellationToken::new());
         let control_state = Arc::default();
         let past_benchmarks = Arc::new(BenchmarkCache::new(MAX_BENCHMARKS));
-        let past_securities = Arc::new(past_securities::new_cache());
         let record_batches = RecordBatches::new();
         let open = |pool, expensive| {
             Arc::new(Self {
@@ -72,7 +70,6 @@ impl ServedGeneration {
                 served_rules: RwLock::default(),
                 control_state: Arc::clone(&control_state),
                 past_benchmarks: Arc::clone(&past_benchmarks),
-                past_securities: Arc::clone(&past_securities),
                 record_batches: Arc::clone(&record_batches),
                 unresponsive: unresponsive.clone(),
                 expensive,

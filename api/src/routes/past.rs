@@ -13,7 +13,7 @@ use crate::error::ApiError;
 use crate::parameters::{Knowledge, RequestedSymbol, SymbolList};
 use crate::read::DataVersion;
 use crate::read::lookup::{self, PastVersion, find_version};
-use crate::read::past_securities::{PastSecurity, PriceColumns};
+use crate::read::past_securities::PastSecurity;
 use security::derive_past_securities;
 
 impl<P> HandlerContext<P> {
@@ -61,11 +61,10 @@ impl<P> HandlerContext<P> {
         &self,
         past: &Arc<PastVersion>,
         symbols: &SymbolList,
-    ) -> Result<(Vec<Arc<PastSecurity>>, Vec<String>), ApiError> {
+    ) -> Result<(Vec<PastSecurity>, Vec<String>), ApiError> {
         let spellings = symbols.0.iter().map(|symbol| symbol.candidates.clone()).collect();
-        let derived =
-            derive_past_securities(&self.generation, past, spellings, None, PriceColumns::ForFigures).await?;
-        let (mut found, mut missing): (Vec<Arc<PastSecurity>>, Vec<&RequestedSymbol>) = Default::default();
+        let derived = derive_past_securities(&self.generation, past, spellings, None).await?;
+        let (mut found, mut missing): (Vec<PastSecurity>, Vec<&RequestedSymbol>) = Default::default();
         for (asked, security) in symbols.0.iter().zip(derived) {
             match security {
                 Some(security) if found.iter().any(|known| known.symbol() == security.symbol()) => {}
@@ -82,8 +81,8 @@ impl<P> HandlerContext<P> {
         &self,
         past: &Arc<PastVersion>,
         symbol: &RequestedSymbol,
-    ) -> Result<Arc<PastSecurity>, ApiError> {
-        self.past_security_on(past, symbol, None, PriceColumns::ForFigures).await
+    ) -> Result<PastSecurity, ApiError> {
+        self.past_security_on(past, symbol, None).await
     }
 
     /// Derives the security of a symbol at an earlier version, for the market date `as_of`. If `as_of` is `None`, the
@@ -93,10 +92,9 @@ impl<P> HandlerContext<P> {
         past: &Arc<PastVersion>,
         symbol: &RequestedSymbol,
         as_of: Option<NaiveDate>,
-        columns: PriceColumns,
-    ) -> Result<Arc<PastSecurity>, ApiError> {
+    ) -> Result<PastSecurity, ApiError> {
         let symbols = vec![symbol.candidates.clone()];
-        let mut found = derive_past_securities(&self.generation, past, symbols, as_of, columns).await?;
+        let mut found = derive_past_securities(&self.generation, past, symbols, as_of).await?;
         let found = found.pop().flatten();
         Ok(found.ok_or_else(|| lookup::unknown_symbol_error(symbol))?)
     }

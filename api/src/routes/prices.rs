@@ -31,7 +31,7 @@ use crate::error::ApiError;
 use crate::parameters::{Knowledge, Output, RequestedSymbol, ResponseFormat, parameters};
 use crate::read::DataVersion;
 use crate::read::lookup::{self, PastVersion};
-use crate::read::past_securities::{PastSecurity, PriceColumns};
+use crate::read::past_securities::PastSecurity;
 use crate::render::envelope::{Meta, Single};
 use crate::render::rows;
 use crate::routes::endpoint;
@@ -85,7 +85,7 @@ async fn render(context: HandlerContext<LatestParameters>) -> Result<RenderedBod
         Ok::<_, ApiError>((series.version, series))
     };
     let past = async |past: Arc<PastVersion>| {
-        let security = context.past_security_on(&past, symbol, None, PriceColumns::All).await?;
+        let security = context.past_security(&past, symbol).await?;
         SecurityPrices::of_past(past.version(), &security, i32::MIN, i32::MAX)
     };
     let (_, series) = context.read_as_known(knowledge.as_ref(), live, past).await?;

@@ -10,7 +10,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-use chrono::NaiveDate;
 use codec::bars::{PackedBars, unpack_superseded};
 use codec::records::{self, RawObservation, RecordSet};
 use market::bars::{Bars, SupersededBars};
@@ -24,7 +23,7 @@ use tokio_postgres::{GenericClient, Row, ToStatement};
 
 use crate::copy::FromRow;
 use crate::facts::{FactsError, damaged_bars, damaged_records, read_bars_with_days};
-use crate::history::{FactsBySymbol, build_history, close_only_years};
+use crate::history::{FactsBySymbol, build_history};
 use crate::symbol_facts::{PackedColumns, SymbolFacts};
 use crate::view::{BatchId, BatchOwners, LoggedBatch, RunStates, View};
 
@@ -74,23 +73,6 @@ impl PastFacts {
     /// The facts are damaged.
     pub fn history(&self, identity: &Identity) -> Result<History, FactsError> {
         build_history(identity, &self.facts, &self.feeds, |_, _| false)
-    }
-
-    /// History of a security, built from these facts. For the years of [`close_only_years`], only the closes are read.
-    /// Returns `None` if one of these years needs all columns.
-    ///
-    /// # Errors
-    /// The facts are damaged.
-    pub fn history_of_closes(
-        &self,
-        identity: &Identity,
-        as_of: NaiveDate,
-    ) -> Result<Option<History>, FactsError> {
-        let years = close_only_years(identity, as_of);
-        match build_history(identity, &self.facts, &self.feeds, |year, _| years.contains(&year)) {
-            Err(FactsError::ClosesOnly { .. }) => Ok(None),
-            history => history.map(Some),
-        }
     }
 }
 

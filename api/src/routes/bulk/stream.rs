@@ -15,7 +15,7 @@ use crate::error::ApiError;
 use crate::parameters::{Output, ResponseFormat, SymbolList};
 use crate::read::lookup::{self, PastVersion};
 use crate::read::memory_tables::{LeftOut, RestrictedSecurities};
-use crate::read::past_securities::{PastSecurity, PriceColumns};
+use crate::read::past_securities::PastSecurity;
 use crate::read::{DataVersion, QueryError, ServedGeneration};
 use crate::render::envelope::Depth;
 use crate::render::rows::{self, RenderError};
@@ -260,11 +260,10 @@ async fn stream_past<T: Serialize>(
     let mut body = BulkBody::begin(asked, render, outlet, past.version())?;
     for (batch, first) in asked.symbols.0.chunks(BATCH).zip((0..).step_by(BATCH)) {
         let spellings = batch.iter().map(|symbol| symbol.candidates.clone()).collect();
-        let columns = PriceColumns::ForFigures;
-        let derived = derive_past_securities(generation, past, spellings, None, columns).await?;
-        let symbol = |security: &Arc<PastSecurity>| security.symbol().to_owned();
+        let derived = derive_past_securities(generation, past, spellings, None).await?;
+        let symbol = |security: &PastSecurity| security.symbol().to_owned();
         let canonical = derived.iter().map(|security| security.as_ref().map(symbol)).collect();
-        let is_new = |security: &&Arc<PastSecurity>| !body.seen.contains(security.symbol());
+        let is_new = |security: &&PastSecurity| !body.seen.contains(security.symbol());
         let new = derived.iter().flatten().filter(is_new);
         let rows = new.map(|security| (symbol(security), of_past(security))).collect();
         body.write_batch(first, canonical, rows)?;

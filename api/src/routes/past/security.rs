@@ -20,7 +20,7 @@ use tokio_util::task::AbortOnDropHandle;
 use crate::concurrency::run_low_priority;
 use crate::error::ApiError;
 use crate::read::lookup::{self, PastVersion};
-use crate::read::past_securities::{PastSecurity, PastSecurityKey, PriceColumns};
+use crate::read::past_securities::PastSecurity;
 use crate::read::{QueryError, ServedGeneration};
 
 /// Query for securities at one data version and one market date.
@@ -32,7 +32,6 @@ pub(crate) struct PastQuery {
     /// Market date of the version (as-of date of its figures).
     newest: NaiveDate,
     as_of: NaiveDate,
-    columns: PriceColumns,
 }
 
 impl PastQuery {
@@ -42,17 +41,10 @@ impl PastQuery {
         past: &Arc<PastVersion>,
         symbols: Vec<Vec<String>>,
         as_of: Option<NaiveDate>,
-        columns: PriceColumns,
     ) -> Option<Self> {
         let newest = past.as_of?;
         let as_of = as_of.map_or(newest, |as_of| as_of.min(newest));
-        Some(Self { past: Arc::clone(past), symbols, newest, as_of, columns })
-    }
-
-    fn key(&self, spellings: &[String]) -> PastSecurityKey {
-        let Self { past, as_of, columns, .. } = self;
-        let (position, spellings) = (past.position, spellings.to_vec());
-        PastSecurityKey { position, as_of: *as_of, columns: *columns, spellings }
+        Some(Self { past: Arc::clone(past), symbols, newest, as_of })
     }
 }
 
@@ -64,35 +56,18 @@ pub(crate) async fn derive_past_securities(
     past: &Arc<PastVersion>,
     symbols: Vec<Vec<String>>,
     as_of: Option<NaiveDate>,
-    columns: PriceColumns,
-) -> Result<Vec<Option<Arc<PastSecurity>>>, ApiError> {
+) -> Result<Vec<Option<PastSecurity>>, ApiError> {
     let symbols = lookup::to_plain_symbols(generation, symbols).await?;
-    let unknown = vec![None; symbols.len()];
-    let Some(mut query) = PastQuery::new(past, symbols, as_of, columns) else { return Ok(unknown) };
-    let keys: Vec<PastSecurityKey> = query.symbols.iter().map(|spellings| query.key(spellings)).collect();
-    let mut cached = keys.iter().map(|key| generation.past_securities.get(key)).collect::<Vec<_>>();
-    query.symbols = keys
-        .iter()
-        .zip(&cached)
-        .filter(|(_, found)| found.is_none())
-        .map(|(key, _)| key.spellings.clone())
-        .collect();
-    if !query.symbols.is_empty() {
-        let derived = derive(generation, query, |derivation, symbols| {
-            let security = |spellings: &Vec<String>| {
-                let found = derivation.find(spellings)?;
-                Ok(found
-                    .map(|FoundSecurity { identity, rows, .. }| Arc::new(PastSecurity { identity, rows })))
-            };
-            symbols.iter().map(security).collect::<Result<Vec<_>, ApiError>>()
-        });
-        let missing = keys.into_iter().zip(&mut cached).filter(|(_, found)| found.is_none());
-        for ((key, slot), security) in missing.zip(derived.await?) {
-            generation.past_securities.insert(key, security.clone());
-            *slot = Some(security);
-        }
-    }
-    Ok(cached.into_iter().map(Option::flatten).collect())
+    let unknown = symbols.iter().map(|_| None).collect();
+    let Some(query) = PastQuery::new(past, symbols, as_of) else { return Ok(unknown) };
+    derive(generation, query, |derivation, symbols| {
+        let security = |spellings: &Vec<String>| {
+            let found = derivation.find(spellings)?;
+            Ok(found.map(|FoundSecurity { identity, rows, .. }| PastSecurity { identity, rows }))
+        };
+        symbols.iter().map(security).collect()
+    })
+    .await
 }
 
 /// Derives the metrics and their explanation for the first symbol of the query. Returns `None` if the symbol is
@@ -136,7 +111,7 @@ async fn derive<T: Send + 'static>(
     query: PastQuery,
     derive: impl FnOnce(&PastDerivation<'_>, &[Vec<String>]) -> Result<T, ApiError> + Send + 'static,
 ) -> Result<T, ApiError> {
-    let PastQuery { past, symbols, newest, as_of, columns } = query;
+    let PastQuery { past, symbols, newest, as_of } = query;
     let key = (past.position, as_of);
     let cached = generation.past_benchmarks.get(&key);
     let benchmark = cached.is_none().then(|| past.market.benchmark.clone());
@@ -148,8 +123,7 @@ async fn derive<T: Send + 'static>(
             Some(benchmark) => benchmark,
             None => Arc::new(benchmark_returns(&past, &facts, as_of)?),
         };
-        let derivation =
-            PastDerivation { past: &past, facts: &facts, benchmark: &benchmark, newest, as_of, columns };
+        let derivation = PastDerivation { past: &past, facts: &facts, benchmark: &benchmark, newest, as_of };
         let derived = derive(&derivation, &symbols)?;
         Ok::<_, ApiError>((derived, benchmark))
     });
@@ -234,7 +208,6 @@ struct PastDerivation<'a> {
     /// Market date of the version (as-of date of its figures).
     newest: NaiveDate,
     as_of: NaiveDate,
-    columns: PriceColumns,
 }
 
 /// Derived security with its history.
@@ -249,41 +222,13 @@ impl PastDerivation<'_> {
     /// spelling gives such a security.
     fn find(&self, spellings: &[String]) -> Result<Option<FoundSecurity>, ApiError> {
         for identity in spellings.iter().filter_map(|spelling| self.facts.identity(spelling)) {
-            let derived = match self.columns {
-                PriceColumns::ForFigures => self.derive_from_closes(identity)?,
-                PriceColumns::All => None,
-            };
-            let derived = match derived {
-                Some(derived) => Some(derived),
-                None => self.derive(self.facts.history(identity).map_err(facts_error)?, false)?,
-            };
-            let Some((history, rows)) = derived else { continue };
+            let history = self.facts.history(identity).map_err(facts_error)?;
+            let rows = metrics::derive(&history, &self.context(self.as_of)?);
             if self.is_listed(&history, &rows)? {
                 return Ok(Some(FoundSecurity { identity: identity.clone(), history, rows }));
             }
         }
         Ok(None)
-    }
-
-    /// Derives the rows from a history that loads faster, because most years have only closes. Returns `None` if the
-    /// rows need the missing price columns.
-    fn derive_from_closes(&self, identity: &Identity) -> Result<Option<(History, DerivedRows)>, ApiError> {
-        match self.facts.history_of_closes(identity, self.as_of).map_err(facts_error)? {
-            Some(history) => self.derive(history, true),
-            None => Ok(None),
-        }
-    }
-
-    /// Derives the rows of a history. If `checked` is true, the history may lack price columns. The result is `None` if
-    /// the rows need one of the missing columns.
-    fn derive(&self, history: History, checked: bool) -> Result<Option<(History, DerivedRows)>, ApiError> {
-        let market = self.context(self.as_of)?;
-        let derivation = Derivation::new(&history, &market);
-        if checked && !derivation.closes_suffice() {
-            return Ok(None);
-        }
-        let rows = derivation.rows();
-        Ok(Some((history, rows)))
     }
 
     /// True if the security existed at the version. It existed if it had a reference record, a row that was not

@@ -19,7 +19,6 @@ use crate::answer::{Free, HandlerContext, RenderedBody};
 use crate::error::ApiError;
 use crate::parameters::{Bounds, Knowledge, Output, RequestedSymbol, parameters};
 use crate::read::lookup::PastVersion;
-use crate::read::past_securities::PriceColumns;
 use crate::render::envelope::{ListMeta, Warning};
 use crate::render::rows;
 use crate::routes::endpoint;
@@ -113,7 +112,7 @@ async fn render(context: HandlerContext<GrowthParameters>) -> Result<RenderedBod
         Ok::<_, ApiError>((series.version, series))
     };
     let past = async |past: Arc<PastVersion>| {
-        let security = context.past_security_on(&past, &asked.symbol, None, PriceColumns::All).await?;
+        let security = context.past_security(&past, &asked.symbol).await?;
         SecurityPrices::of_past(past.version(), &security, i32::MIN, i32::MAX)
     };
     let (version, series) = context.read_as_known(asked.knowledge.as_ref(), live, past).await?;

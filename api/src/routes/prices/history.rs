@@ -18,7 +18,6 @@ use crate::parameters::{
     Direction, Knowledge, Output, Page, PageOptions, ParameterReader, RequestedSymbol, parameters,
 };
 use crate::read::lookup::{self, PastVersion};
-use crate::read::past_securities::PriceColumns;
 use crate::read::{QueryError, ServedGeneration};
 use crate::render::envelope::{Depth, ListMeta};
 use crate::render::rows;
@@ -190,8 +189,7 @@ async fn render(context: HandlerContext<PricesParameters>) -> Result<RenderedBod
     let asked = &context.parameters;
     let start = asked.start_date.or(asked.range).unwrap_or_else(|| context.first_day_of_tier_history());
     let past = async |past: Arc<PastVersion>| {
-        let security =
-            context.past_security_on(&past, &context.parameters.symbol, None, PriceColumns::All).await?;
+        let security = context.past_security(&past, &asked.symbol).await?;
         let changed_at = find_factor_change(&context.generation, &past, security.symbol()).await?;
         Ok::<_, ApiError>((
             SecurityPrices::of_past(past.version(), &security, i32::MIN, i32::MAX)?,

@@ -24,7 +24,6 @@ use crate::parameters::{
 use crate::read::DataVersion;
 use crate::read::lookup::{self, PastVersion, ResolvedSymbols};
 use crate::read::memory_tables::{LeftOut, RestrictedSecurities};
-use crate::read::past_securities::PriceColumns;
 use crate::render::body_channel::Disconnected;
 use crate::render::envelope::ListMeta;
 use crate::render::rows;
@@ -198,8 +197,7 @@ async fn past_page(
     let (mut series, mut missing) = (BTreeMap::new(), Vec::new());
     for batch in symbols.chunks(PAST_BATCH) {
         let spellings = batch.iter().map(|symbol| symbol.candidates.clone()).collect();
-        let columns = PriceColumns::All;
-        let found = derive_past_securities(&context.generation, past, spellings, None, columns).await?;
+        let found = derive_past_securities(&context.generation, past, spellings, None).await?;
         for (symbol, security) in batch.iter().zip(found) {
             match security {
                 Some(security) => {

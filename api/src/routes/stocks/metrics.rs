@@ -20,7 +20,6 @@ use crate::error::ApiError;
 use crate::parameters::{Knowledge, Output, ParameterReader, RequestedSymbol, ResponseFormat, parameters};
 use crate::read::DataVersion;
 use crate::read::lookup::{self, PastVersion, find_current_version};
-use crate::read::past_securities::PriceColumns;
 use crate::render::envelope::{List, ListMeta, Meta, Single, Warning};
 use crate::render::rows;
 use crate::routes::endpoint;
@@ -178,13 +177,12 @@ async fn derive(
 ) -> Result<MetricsAnswer, ApiError> {
     let asked = &context.parameters;
     if !asked.explain {
-        let columns = PriceColumns::ForFigures;
-        let security = context.past_security_on(&past, &asked.symbol, asked.as_of, columns).await?;
-        return Ok(MetricsAnswer { metrics: security.rows.metrics.clone(), explanation: None });
+        let security = context.past_security_on(&past, &asked.symbol, asked.as_of).await?;
+        return Ok(MetricsAnswer { metrics: security.rows.metrics, explanation: None });
     }
     let frames = format!("{}.frames", past.fact_set);
     let symbols = vec![asked.symbol.candidates.clone()];
-    let explained = match PastQuery::new(&past, symbols, asked.as_of, PriceColumns::All) {
+    let explained = match PastQuery::new(&past, symbols, asked.as_of) {
         Some(query) => explain_past_security(&context.generation, query).await?,
         None => None,
     };
@@ -321,7 +319,7 @@ async fn render_history(context: HandlerContext<MetricsHistoryParameters>) -> Re
     let mut days = asked.interval.days(context.first_day(asked.start_date), end);
     days.drain(..days.len().saturating_sub(MAX_POINTS));
     let symbols = vec![asked.symbol.candidates.clone()];
-    let query = PastQuery::new(&version, symbols, None, PriceColumns::All).ok_or_else(unknown)?;
+    let query = PastQuery::new(&version, symbols, None).ok_or_else(unknown)?;
     let metrics = derive_metrics_on(&context.generation, query, days.clone()).await?.ok_or_else(unknown)?;
     // Before its first price, a security has no figures.
     let points = days.into_iter().zip(metrics).skip_while(|(_, metrics)| metrics.price.is_none());
